@@ -63,40 +63,49 @@ static void annotate(struct json_build *build, struct admit_mutation *mutation, 
 
 /* ---- who made it ---- */
 
-static void take_creator_away(struct json_build *build, struct admit_mutation *mutation)
+/* A name with a line in it would say two. */
+static void add_name(struct buf *out, struct str name)
 {
-    auto_buf struct buf pointer = { .max = MAX_POINTER };
-
-    buf_add_text(&pointer, "/metadata/annotations");
-    patch_pointer_add(&pointer, STR(BRIDGE_CREATOR_ANNOTATION));
-    patch_op(build, mutation->ops, "remove", buf_str(&pointer), NULL);
+    for (size_t i = 0; i < name.len; i++)
+        buf_add_char(out, name.at[i] == '\n' ? '?' : name.at[i]);
 }
 
-/* A controller makes it for whoever made its owner. What a template says of that is forged. The
- * policy that the chart brings lets nobody write another name than his own, nor change it. */
+static void add_maker(const struct admit_request *request, struct buf *out)
+{
+    struct json_iter groups = json_iter(request->review.groups);
+    const struct json *group;
+
+    add_name(out, request->review.user);
+    while (json_next_item(&groups, &group)) {
+        buf_add_char(out, '\n');
+        add_name(out, json_str(group));
+    }
+    if (out->overflowed) { /* the policy refuses it: half of the groups would be another person */
+        buf_clear(out);
+        add_name(out, request->review.user);
+    }
+}
+
+/* A controller makes it for whoever made its owner, and its word names this owner: labels and owner
+ * references are the tenants' to change, and a controller adopts what fits. What a template says of
+ * that is forged. The policy that the chart brings lets nobody write another name than his own, nor
+ * change it. */
 static void sign(const struct admit_request *request, struct json_build *build,
                  struct admit_mutation *mutation)
 {
-    const struct json *object = request->review.object, *group;
-    struct json_iter groups = json_iter(request->review.groups);
+    const struct json *object = request->review.object;
     auto_buf struct buf creator = { .max = MAX_CREATOR };
-    bool is_for_owner =
-        admit_owner(object).kind.len > 0 &&
-        bridge_config_is_like_any(request->config->controller_accounts, request->review.user);
+    struct str owner = admit_owner(object).uid;
 
     if (request->review.user.len == 0)
         return;
-    buf_add_str(&creator, request->review.user);
-    while (json_next_item(&groups, &group)) {
-        buf_add_char(&creator, '\n');
-        buf_add_str(&creator, json_str(group));
-    }
-    if (!is_for_owner && !creator.overflowed) {
-        if (!str_eq(admit_annotation(object, BRIDGE_CREATOR_ANNOTATION), buf_str(&creator)))
-            annotate(build, mutation, BRIDGE_CREATOR_ANNOTATION, buf_str(&creator));
-    } else if (admit_has_annotation(object, BRIDGE_CREATOR_ANNOTATION)) {
-        take_creator_away(build, mutation);
-    }
+    if (owner.len > 0 &&
+        bridge_config_is_like_any(request->config->controller_accounts, request->review.user))
+        buf_printf(&creator, BRIDGE_CREATOR_IS_OWNERS STR_FMT, STR_ARG(owner));
+    else
+        add_maker(request, &creator);
+    if (!str_eq(admit_annotation(object, BRIDGE_CREATOR_ANNOTATION), buf_str(&creator)))
+        annotate(build, mutation, BRIDGE_CREATOR_ANNOTATION, buf_str(&creator));
 }
 
 void admit_mutate_workload(const struct admit_request *request, struct json_build *build,

@@ -12,7 +12,7 @@ bool slurm_list_has(const char *list, struct str word)
 }
 
 /* Slurm lets its own user and root in everywhere, for whomever they submit. */
-static bool is_asked_by_slurm(const struct slurm_access *job)
+bool slurm_access_is_asked(const struct slurm_access *job)
 {
     struct str user = str_of(job->user);
 
@@ -30,7 +30,7 @@ static bool admits(const char *allowed, const char *denied, const char *word,
                    const struct slurm_access *job)
 {
     if (!word[0])
-        return is_asked_by_slurm(job) || (is_for_all(allowed) && !denied[0]);
+        return slurm_access_is_asked(job) || (is_for_all(allowed) && !denied[0]);
     return is_for_all(allowed) ? !slurm_list_has(denied, str_of(word))
                                : slurm_list_has(allowed, str_of(word));
 }
@@ -44,7 +44,7 @@ const char *slurm_partition_objection(const struct slurm_partition *partition,
         return partition->accounts[0] ? "AllowAccounts" : "DenyAccounts";
     if (!admits(partition->qos, partition->denied_qos, job->qos, job))
         return partition->qos[0] ? "AllowQos" : "DenyQos";
-    if (!is_asked_by_slurm(job) && !is_for_all(partition->groups) &&
+    if (!slurm_access_is_asked(job) && !is_for_all(partition->groups) &&
         !slurm_list_has(partition->groups, str_of(job->group)))
         return "AllowGroups";
     return NULL;
@@ -53,7 +53,7 @@ const char *slurm_partition_objection(const struct slurm_partition *partition,
 const char *slurm_reservation_objection(const struct slurm_reservation *reservation,
                                         const struct slurm_access *job)
 {
-    bool is_open = is_asked_by_slurm(job) ||
+    bool is_open = slurm_access_is_asked(job) ||
                    (job->submitter && job->submitter[0] &&
                     slurm_list_has(reservation->users, str_of(job->submitter))) ||
                    (job->account[0] && slurm_list_has(reservation->accounts, str_of(job->account)));

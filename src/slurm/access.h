@@ -13,6 +13,10 @@ struct slurm_access {
     const char *submitter; /* whose a job is that names no user; NULL or "": not known */
 };
 
+/* Whether Slurm itself asks the associations of the job's user. Of another job the account and the
+ * QOS count that it says: they must not be the word of somebody who may not have them. */
+bool slurm_access_is_asked(const struct slurm_access *job);
+
 /* Whether the list ("a,b") has the word, in any letters. */
 bool slurm_list_has(const char *list, struct str word);
 

@@ -270,8 +270,9 @@ void unit_find_owner(const struct bridge_world *world, struct arena *arena, stru
 
 /* ---- who made them ----
  *
- * The nearest word counts, from a pod upwards. Only what a controller made has none of its own, so
- * nobody gets another's name by naming his object as the owner. */
+ * The nearest word counts, from a pod upwards. The word of what a controller made names the owner
+ * for which it was made, so nobody gets another's name by naming his object as the owner, nor by
+ * having a controller adopt a pod. What is older than these words is of whoever made its owner. */
 
 enum { MAX_DEPTH = 6, MAX_NAME = 64 };
 
@@ -301,14 +302,19 @@ static const struct kube_object *controller_of(const struct bridge_world *world,
 static struct str creator_of(const struct bridge_world *world, const struct kube_object *object,
                              struct arena *arena)
 {
-    struct str creator = STR("");
-    bool found = false;
+    const struct str mark = STR(BRIDGE_CREATOR_IS_OWNERS);
 
-    for (unsigned i = 0; object && !found && i < MAX_DEPTH; i++) {
-        creator = kube_pairs_get(&object->annotations, BRIDGE_CREATOR_ANNOTATION, &found);
+    for (unsigned i = 0; object && i < MAX_DEPTH; i++) {
+        bool found = false;
+        struct str word = kube_pairs_get(&object->annotations, BRIDGE_CREATOR_ANNOTATION, &found);
+
+        if (found && !str_starts(word, mark))
+            return word;
+        if (found && !str_is(str_sub(word, mark.len, word.len), object->owner.uid))
+            break;
         object = controller_of(world, object, arena);
     }
-    return creator;
+    return STR("");
 }
 
 int unit_find_creator(const struct bridge_world *world, const struct kube_pod *const *pods,

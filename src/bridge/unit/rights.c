@@ -6,6 +6,8 @@
 #include "bridge/world/names.h"
 #include "slurm/access.h"
 
+#include <string.h>
+
 static const struct {
     const char *annotation;
     bool may_be_number;
@@ -58,13 +60,24 @@ void rights_take(enum trust trust, struct job_desc *desc, const struct job_desc 
 
 /* ---- partitions and reservations ---- */
 
+/* Names of partitions have their case. */
+static bool is_named(const char *list, struct str name)
+{
+    struct str rest = str_of(list), item;
+
+    while (rest.len > 0 && str_next(&rest, ',', &item))
+        if (str_eq(str_trim(item), name))
+            return true;
+    return false;
+}
+
 /* Slurm has words of its own for a partition or a reservation that does not exist. */
 int rights_check_places(const struct rights_site *site, const struct bridge_user *rule,
                         const struct job_desc *desc, const struct job_desc *base,
                         struct arena *arena, struct err *err)
 {
-    const struct slurm_access job = { desc->user_id, desc->group_id, desc->account, desc->qos,
-                                      site->user };
+    struct slurm_access job = { desc->user_id, desc->group_id, desc->account, desc->qos,
+                                site->user };
     const struct {
         const char *what, *named, *usual; /* usual: what the config names */
         const struct slurm_cache *cache;
@@ -76,6 +89,10 @@ int rights_check_places(const struct rights_site *site, const struct bridge_user
           rule ? rule->reservations : "" },
     };
 
+    if (!slurm_access_is_asked(&job)) { /* SlurmUser has all that an annotation may choose */
+        job.account = strcmp(job.account, base->account) == 0 ? job.account : "";
+        job.qos = strcmp(job.qos, base->qos) == 0 ? job.qos : "";
+    }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct str rest = str_of(kinds[i].named), item;
 
@@ -85,8 +102,7 @@ int rights_check_places(const struct rights_site *site, const struct bridge_user
 
             item = str_trim(item);
             name = arena_strndup(arena, item.at, item.len);
-            found =
-                slurm_list_has(kinds[i].usual, item) ? NULL : slurm_cache_get(kinds[i].cache, name);
+            found = is_named(kinds[i].usual, item) ? NULL : slurm_cache_get(kinds[i].cache, name);
             if (found)
                 why = i == 0 ? slurm_partition_objection(slurm_partition_of(found), &job)
                              : slurm_reservation_objection(slurm_reservation_of(found), &job);

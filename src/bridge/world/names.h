@@ -15,6 +15,7 @@
     "scheduler.slinky.slurm.net/own-job" /* of a member whom its group's job has no place for */
 #define BRIDGE_CREATOR_ANNOTATION                                                                  \
     "scheduler.slinky.slurm.net/creator" /* who made it: the user and his groups, a line each */
+#define BRIDGE_CREATOR_IS_OWNERS "\n"    /* then the UID of the owner of what a controller made */
 #define BRIDGE_PENDING_CONDITION "SlurmPending"  /* why it waits, in Slurm's words */
 #define BRIDGE_ENDED_CONDITION   "SlurmJobEnded" /* what Slurm did to its job */
 
