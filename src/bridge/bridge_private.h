@@ -3,6 +3,7 @@
 #define SLINC_BRIDGE_BRIDGE_PRIVATE_H
 
 #include "bridge/bridge.h"
+#include "bridge/ending.h"
 #include "bridge/nodes/lent_nodes.h"
 #include "bridge/slurm/slurm_action.h"
 #include "bridge/sweep.h"
@@ -44,6 +45,7 @@ struct bridge {
     struct loop_timer look_for_trouble;
 
     struct slurm_executor *executor;
+    struct ending_allowance prolog_reads;
     struct timings timings;
     struct slurm_health slurm_health;
     struct why_reads why_reads;

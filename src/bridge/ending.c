@@ -14,6 +14,7 @@ enum {
     MAX_ARGUMENT = 32,
     MILLISECOND_US = 1000,
     AGAIN_US = 200000,
+    MAX_READS = 64, /* in that time */
     MAX_HOSTS_MEMORY = 16 << 20
 };
 
@@ -84,12 +85,20 @@ struct ending ending_look(const struct bridge_world *world, struct str slurm_nam
 
 /* ---- serving ---- */
 
+bool ending_may_read(struct ending_allowance *allowance, int64_t now_us)
+{
+    if (now_us - allowance->from_us > AGAIN_US)
+        *allowance = (struct ending_allowance){ .from_us = now_us };
+    return allowance->used < MAX_READS && ++allowance->used > 0;
+}
+
 static void read_job(void *context, const struct slurm_job *job)
 {
     struct bridge *bridge = context;
+    int64_t now_us = loop_now_us(bridge->links.loop);
     int64_t known_us = slurm_cache_known_us(bridge->world.slurm_jobs, job->object.key);
 
-    if (loop_now_us(bridge->links.loop) - known_us > AGAIN_US)
+    if (now_us - known_us > AGAIN_US && ending_may_read(&bridge->prolog_reads, now_us))
         slurm_poller_read(bridge->poller, SLURM_FEED_JOBS, job->object.key);
 }
 

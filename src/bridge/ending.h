@@ -24,6 +24,15 @@ struct ending ending_look(const struct bridge_world *world, struct str slurm_nam
                           void (*unread)(void *context, const struct slurm_job *job),
                           void *context);
 
+/* How often anybody's questions may make the bridge ask Slurm: all of the network
+ * may ask. */
+struct ending_allowance {
+    int64_t from_us;
+    unsigned used;
+};
+/* False: not now. Who asks asks again. */
+bool ending_may_read(struct ending_allowance *allowance, int64_t now_us);
+
 /* GET /v1/nodes/NAME/ending?job=ID&waited=MILLISECONDS: a line with the number of such pods, also
  * of those of which it is not known yet. NAME is Slurm's. With `last` the job starts in any case:
  * that is counted, and told on a pod. 503 while it cannot be known. context: the bridge. */

@@ -108,6 +108,21 @@ static void a_node_that_is_none_of_ours_has_no_such_pods(void **state)
     assert_int_equal(look_at(given, "", 0).ending.stay, 0);
 }
 
+/* A thousand questions while Slurm answers none of them. */
+static void however_many_ask_slurm_is_asked_no_more_often(void **state)
+{
+    struct ending_allowance allowance = { .used = 0 };
+    unsigned first = 0, later = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++)
+        first += ending_may_read(&allowance, SECOND_US);
+    for (unsigned i = 0; i < 1000; i++)
+        later += ending_may_read(&allowance, 2 * SECOND_US + i);
+    assert_in_range(first, 1, 100);
+    assert_int_equal(later, first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +130,7 @@ int main(void)
         cmocka_unit_test(a_pod_keeps_its_place_only_by_what_was_read_after_the_question),
         cmocka_unit_test(a_job_that_runs_elsewhere_holds_no_place_here),
         cmocka_unit_test(a_node_that_is_none_of_ours_has_no_such_pods),
+        cmocka_unit_test(however_many_ask_slurm_is_asked_no_more_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
