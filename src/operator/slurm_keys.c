@@ -74,11 +74,12 @@ static void read_keys(const struct sync *sync, struct keys *ret_keys)
         return;
     iter = json_iter(json_get(json_root(doc), "keys"));
     while (ret_keys->count < MAX_KEYS && json_next_item(&iter, &key))
-        ret_keys->at[ret_keys->count++] =
-            arena_strdup(sync->plan->arena, json_str(json_get(key, "k")).at);
+        if (json_str(json_get(key, "k")).len > 0) /* everybody could sign with an empty one */
+            ret_keys->at[ret_keys->count++] =
+                arena_strdup(sync->plan->arena, json_str(json_get(key, "k")).at);
 }
 
-/* NULL: there is none, which the StatefulSet's step tells. */
+/* NULL: there is none, which the StatefulSet's step tells, or it is empty. */
 static const char *users_key(const struct sync *sync)
 {
     const struct kube_object *secret =
@@ -87,7 +88,7 @@ static const char *users_key(const struct sync *sync)
     const struct json *value =
         secret ? json_get_str(json_get(operator_tree(secret), "data"), name) : NULL;
 
-    return json_exists(value) ? json_str(value).at : NULL;
+    return json_str(value).len > 0 ? json_str(value).at : NULL;
 }
 
 static void write_keys(const struct keys *keys, struct json_build *build, struct buf *out)
