@@ -20,6 +20,7 @@ enum {
     MIN_JOB_AGE_S = 60,
     MAX_SKEW_US = 2 * SECOND_US, /* situation.c takes clocks to be that close */
     MIN_VERSION = 44,            /* external nodes: Slurm 25.11 */
+    MAX_ALL = 64 << 10,
 };
 
 /* fix: what to do about it; "" when it is good. */
@@ -296,6 +297,17 @@ static void write_all(void *context, struct buf *out)
 void checks_add_health(struct checks *checks, struct health *health)
 {
     health_show(health, "checks", write_all, checks);
+}
+
+void checks_serve(void *context, const struct http_view *view, struct http_responder *responder)
+{
+    auto_buf struct buf out = { .max = MAX_ALL };
+
+    (void)view;
+    buf_add_text(&out, "{\"checks\":");
+    write_all(context, &out);
+    buf_add_char(&out, '}');
+    http_respond_json(responder, 200, buf_str(&out));
 }
 
 void checks_free(struct checks *checks)

@@ -6,6 +6,7 @@
 #define SLINC_BRIDGE_CHECKS_H
 
 #include "bridge/world/config.h"
+#include "io/http_server.h"
 #include "slurm/sight.h"
 
 struct check_facts {
@@ -52,5 +53,8 @@ void checks_free(struct checks *checks); /* before the bridge */
 /* What was found last, as the part "checks" of /debug/state: for `slinc doctor`. */
 struct health;
 void checks_add_health(struct checks *checks, struct health *health);
+
+/* GET /debug/checks: the same alone, {"checks": [...]}; context is the checks. */
+void checks_serve(void *context, const struct http_view *view, struct http_responder *responder);
 
 #endif

@@ -334,6 +334,8 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
     checks_add_health(checks, health);
     listeners.debug[listeners.debug_count++] =
         (struct http_route){ .path = "/debug/why", .handle = why_serve, .context = bridge };
+    listeners.debug[listeners.debug_count++] =
+        (struct http_route){ .path = "/debug/checks", .handle = checks_serve, .context = checks };
     if (listen_for_health(&listeners, ends, health, values, &err) < 0 ||
         listen_for_prologs(loop, &for_prologs, values->prolog_address, &prologs, &err) < 0 ||
         (wants_webhook(values) && webhook_open(&webhook, ends, values, bridge_world(bridge),

@@ -84,7 +84,7 @@ enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
 struct examination {
     struct terminal *terminal;
     struct doctor_facts facts;
-    struct fetch fetches[READS], bridge, exporter;
+    struct fetch fetches[READS], view, bridge, exporter;
     struct json_doc *made[DOCTOR_FACTS]; /* facts that are put together here */
 };
 
@@ -132,11 +132,27 @@ static void read_process(struct examination *exam, enum doctor_fact fact, struct
     take(exam, fact, fetch);
 }
 
+/* By the view API where there is one, which asks the bridge for whoever may list checks; else by
+ * the proxy, which needs more rights. */
 static void read_processes(struct examination *exam)
 {
-    read_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
-    /* Not /metrics, where --legacy-path may have put the old series. */
-    read_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics/cluster");
+    const struct json *root;
+
+    exam->view =
+        (struct fetch){ .request = { KUBE_LIST, &terminal_view_checks, .timeout_us = ANSWER_US } };
+    terminal_fetch(exam->terminal, &exam->view, 1);
+    root = fetch_root(&exam->view);
+    if (json_is_array(json_at(root, "bridge", "checks"))) {
+        exam->facts.of[FACT_BRIDGE].doc = json_get(root, "bridge");
+        exam->facts.of[FACT_BRIDGE].missing = "";
+    } else {
+        read_process(exam, FACT_BRIDGE, &exam->bridge, "bridge", "/debug/state");
+    }
+    exam->facts.of[FACT_EXPORTER].text = json_str(json_get(root, "metrics"));
+    exam->facts.of[FACT_EXPORTER].missing = "";
+    if (exam->facts.of[FACT_EXPORTER].text.len ==
+        0) /* not /metrics, where --legacy-path may put the old series */
+        read_process(exam, FACT_EXPORTER, &exam->exporter, "exporter", "/metrics/cluster");
 }
 
 /* ---- facts of several answers ---- */
@@ -422,6 +438,7 @@ static int report(struct examination *exam)
                                                     .colours = terminal->show.colours,
                                                     .is_json = terminal->flags.is_json },
                           &terminal->out);
+    fetch_done(&exam->view, 1);
     fetch_done(&exam->bridge, 1);
     fetch_done(&exam->exporter, 1);
     for (unsigned i = 0; i < DOCTOR_FACTS; i++)

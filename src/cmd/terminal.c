@@ -24,6 +24,8 @@ const struct kube_resource terminal_view_jobs = { VIEW_GROUP, "v1alpha1", "jobs"
                                                   false };
 const struct kube_resource terminal_view_workloads = { VIEW_GROUP, "v1alpha1", "workloads",
                                                        "Workload", true };
+const struct kube_resource terminal_view_checks = { VIEW_GROUP, "v1alpha1", "checks", "Checks",
+                                                    false };
 const struct kube_resource terminal_view_nodes = { VIEW_GROUP, "v1alpha1", "nodes", "SlurmNode",
                                                    false };
 

@@ -90,6 +90,7 @@ int terminal_refuse(struct terminal *terminal, const struct fetch *fetch, const 
 enum terminal_exit terminal_exit_of(const struct fetch *fetch);
 
 /* Of the view API of the exporter. */
-extern const struct kube_resource terminal_view_jobs, terminal_view_nodes, terminal_view_workloads;
+extern const struct kube_resource terminal_view_jobs, terminal_view_nodes, terminal_view_workloads,
+    terminal_view_checks;
 
 #endif

@@ -94,7 +94,7 @@ static void answer(struct api_request *request)
 
 static void request_free(struct api_request *request)
 {
-    if (request->call)
+    if (request->api->bridge && request->call)
         http_cancel(request->api->bridge, request->call);
     list_remove(&request->link);
     mem_free(request->ns);
@@ -104,7 +104,24 @@ static void request_free(struct api_request *request)
     mem_free(request);
 }
 
-/* ---- what the bridge thinks of a pod ---- */
+/* ---- what the bridge thinks of a pod, and what it has found wrong ---- */
+
+/* bridge: its answer; "": it has none. */
+static void answer_checks(struct api_request *request, struct str bridge)
+{
+    struct str metrics = STR("");
+    struct err err = { .class = 0 };
+    auto_buf struct buf out;
+
+    buf_init(&out, VIEW_MAX_ANSWER);
+    if (exporter_page(request->api->exporter, EXPORTER_CLUSTER, &metrics, &err) < 0) {
+        refuse(request->responder, 500, err.text);
+    } else {
+        view_write_checks(bridge, metrics, &out);
+        http_respond_json(request->responder, 200, buf_str(&out));
+    }
+    request_free(request);
+}
 
 static void on_bridge_answer(void *context, const struct http_answer *answer)
 {
@@ -115,6 +132,10 @@ static void on_bridge_answer(void *context, const struct http_answer *answer)
 
     request->call = NULL;
     buf_init(&out, 2 * MAX_DECISION);
+    if (request->view == VIEW_IS_CHECKS) {
+        answer_checks(request, answer->status == 200 ? answer->body : STR(""));
+        return;
+    }
     if (answer->status == 200) {
         view_write_why(&question, answer->body, &out);
         http_respond_json(request->responder, 200, buf_str(&out));
@@ -132,6 +153,10 @@ static void on_bridge_failed(void *context, const struct err *why)
 
     request->call = NULL;
     buf_init(&out, MAX_PATH);
+    if (request->view == VIEW_IS_CHECKS) {
+        answer_checks(request, STR(""));
+        return;
+    }
     buf_printf(&out, "the bridge does not answer the exporter: %s", why->text);
     refuse(request->responder, 503, buf_text(&out));
     request_free(request);
@@ -143,7 +168,10 @@ static void ask_bridge(struct api_request *request)
     auto_buf struct buf path;
 
     buf_init(&path, MAX_PATH);
-    buf_printf(&path, "/debug/why?pod=%s%%2F%s", request->ns, request->pod);
+    if (request->view == VIEW_IS_CHECKS)
+        buf_add_text(&path, "/debug/checks");
+    else
+        buf_printf(&path, "/debug/why?pod=%s%%2F%s", request->ns, request->pod);
     request->call = http_send(
         api->bridge,
         &(struct http_request){ .method = "GET",
@@ -158,8 +186,11 @@ static void on_access(void *context, int status, const char *why)
 {
     struct api_request *request = context;
 
-    if (status == 200 && request->view == VIEW_IS_WHY) {
-        ask_bridge(request);
+    if (status == 200 && (request->view == VIEW_IS_WHY || request->view == VIEW_IS_CHECKS)) {
+        if (request->api->bridge)
+            ask_bridge(request);
+        else
+            answer_checks(request, STR(""));
         return;
     }
     if (status == 200)

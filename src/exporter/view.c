@@ -18,6 +18,7 @@ static const struct {
     [VIEW_IS_LIST] = { "/v1alpha1", NULL },
     [VIEW_IS_JOBS] = { "/v1alpha1/jobs", "jobs" },
     [VIEW_IS_NODES] = { "/v1alpha1/nodes", "nodes" },
+    [VIEW_IS_CHECKS] = { "/v1alpha1/checks", "checks" },
 };
 
 /* Of namespaces and pods. Nothing else reaches the bridge. */
@@ -239,6 +240,8 @@ static void write_discovery(enum view_kind kind, struct buf *out)
             "\"kind\":\"SlurmJob\",\"verbs\":[\"list\"]},"
             "{\"name\":\"nodes\",\"singularName\":\"node\",\"namespaced\":false,"
             "\"kind\":\"SlurmNode\",\"verbs\":[\"list\"]},"
+            "{\"name\":\"checks\",\"singularName\":\"check\",\"namespaced\":false,"
+            "\"kind\":\"Checks\",\"verbs\":[\"list\"]},"
             "{\"name\":\"workloads/why\",\"singularName\":\"\",\"namespaced\":true,"
             "\"kind\":\"WorkloadWhy\",\"verbs\":[\"get\"]}]}");
 }
@@ -268,6 +271,16 @@ int view_write(struct tally *tally, enum view_kind kind, struct buf *out, struct
         write_nodes(tally, out);
     buf_add_text(out, "]}");
     return buf_check(out, "the answer", err);
+}
+
+void view_write_checks(struct str bridge, struct str metrics, struct buf *out)
+{
+    buf_add_text(out, "{\"kind\":\"Checks\",\"apiVersion\":\"" VIEW_VERSION "\",\"metadata\":{}");
+    if (bridge.len > 0)
+        buf_printf(out, ",\"bridge\":" STR_FMT, STR_ARG(bridge));
+    buf_add_text(out, ",\"metrics\":");
+    json_escape(out, metrics);
+    buf_add_char(out, '}');
 }
 
 void view_write_why(const struct view_question *question, struct str decision, struct buf *out)

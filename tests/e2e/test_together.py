@@ -375,6 +375,15 @@ class TestAtTheTerminal:
             return now if not results["failed"] and results["warning"] <= {212} and results["skipped"] <= {204, 212, 214, 411, 602, 603} else None
         healthy = wait_for("everything is in order", 30, in_order, hint=lambda: office.said)
         assert "2 leases" in healthy[104]["found"] and "is served by together/" in healthy[601]["found"]
+        binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        office.system.api.post(binding, {
+            "metadata": {"name": "doctor"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "slinc-viewer"},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": MANAGED}]})
+        def by_the_view_api() -> set[str]:
+            """Of somebody who may neither see pods of ours nor ask them."""
+            return {one["result"] for one in office.user.json("doctor", "--fail-on=never")["checks"] if one["id"] in (201, 203)}
+        wait_for("whoever may list checks is told what bridge and exporter found", 30, lambda: by_the_view_api() == {"ok"}, hint=lambda: office.user.said)
+        office.system.api.delete(f"{binding}/doctor")
         path = f"/apis/apps/v1/namespaces/{HOME}/deployments/slurm-bridge-scheduler/scale"
         office.system.api.merge(path, {"spec": {"replicas": 0}})
         try:

@@ -81,6 +81,11 @@ static void serve_kubernetes(void *context, const struct http_view *view,
         buf_done(&pod);
         return;
     }
+    if (strcmp(view->path, "/debug/checks") == 0) {
+        http_respond_json(responder, 200, STR("{\"checks\":[{\"name\":\"slurmrestd\"}]}"));
+        rig->bridge_calls++;
+        return;
+    }
     if (strstr(view->path, "configmaps")) {
         serve_map(rig, view, responder);
         return;
@@ -280,6 +285,41 @@ static void why_a_pod_waits_is_told_to_whoever_may_get_the_pod(void **state)
     assert_int_equal(rig->bridge_calls, 2);
 }
 
+#define CHECKS VIEW "/checks"
+
+static void ask_for_checks(struct rig *rig, struct exchange *ret_done)
+{
+    struct http_request request = { .method = "GET", .path = CHECKS };
+
+    request.headers[request.header_count++] =
+        (struct http_header){ .name = "X-Remote-User", .value = "anna" };
+    do_request(rig, &proxy, &request, ret_done);
+    assert_int_equal(ret_done->status, 200);
+    assert_non_null(strstr(ret_done->body, "\"kind\":\"Checks\""));
+    assert_non_null(strstr(ret_done->body, "\"metrics\":\"# HELP"));
+}
+
+static void what_was_found_wrong_is_told_to_whoever_may_list_checks(void **state)
+{
+    struct rig *rig = *state;
+    struct exchange done = { .ends = 0 }, alone = { .ends = 0 };
+
+    rig->bridge = rig->kube;
+    start(rig);
+    assert_int_equal(status_for(rig, NULL, "anna", NULL, CHECKS), 401);
+    assert_int_equal(status_for(rig, &proxy, "bert", NULL, CHECKS), 403);
+    assert_int_equal(rig->bridge_calls, 0);
+    assert_non_null(strstr(rig->asked, "\"verb\":\"list\""));
+    assert_non_null(strstr(rig->asked, "\"resource\":\"checks\""));
+    ask_for_checks(rig, &done);
+    assert_non_null(strstr(done.body, "\"bridge\":{\"checks\":[{\"name\":\"slurmrestd\"}]}"));
+    api_free(rig->api);
+    rig->bridge = rig->slurm; /* where nobody listens: the figures are told all the same */
+    start(rig);
+    ask_for_checks(rig, &alone);
+    assert_null(strstr(alone.body, "\"bridge\""));
+}
+
 static void without_a_bridge_nobody_is_told_why(void **state)
 {
     struct rig *rig = *state;
@@ -460,6 +500,7 @@ int main(void)
         TEST(discovery_answers_everybody_even_without_slurm),
         TEST(jobs_and_nodes_need_a_right_of_their_own),
         TEST(why_a_pod_waits_is_told_to_whoever_may_get_the_pod),
+        TEST(what_was_found_wrong_is_told_to_whoever_may_list_checks),
         TEST(without_a_bridge_nobody_is_told_why),
         TEST(without_the_page_nothing_of_it_is_served),
         TEST(the_page_is_everybodys_and_its_facts_need_a_right),
