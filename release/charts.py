@@ -22,7 +22,7 @@ ORDER = ["slurm-operator-crds", "slurm-operator", "slurm", "slurm-bridge", "slur
 RENDERED = {
     "slurm-operator-crds": [],
     "slurm-operator": ["--set=crds.enabled=false"],
-    "slurm-bridge": ["--set=sharedConfig.slurmJwtKey.name=slurm-auth-jwt"],
+    "slurm-bridge": ["--set=sharedConfig.slurmJwtKey.name=slurm-auth-jwt,trustAnnotations=own,nodePolicy.mode=Deny"],
     "slurm-exporter": ["--set=exporter.secretName=slurm-exporter-token"],
 }
 

@@ -36,7 +36,7 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "admission.certManager.enabled": ("=false", []), "admission.certManager.duration": ("=1h", []), "admission.certManager.renewBefore": ("=1m", []),
     "admission.managedNamespaces": ("[0]=other", []), "admission.managedNamespaceSelector": (".matchLabels.a=b", []),
     "dra.enabled": ("=true", []), "dra.kubeletRoot": ("=/other", [DRA]), "dra.cdiRoot": ("=/other", [DRA]), "dra.maxUnavailable": ("=3", [DRA]),
-    "trustAnnotations": ("=own", []), "nodePolicy.mode": ("=Deny", []), "nodePolicy.namespaces": ("[0]=other", []), "nodePolicy.users": ("[0]=other", []), "nodePolicy.kubeletKeys": ("[0]=other", []),
+    "trustAnnotations": ("=all", []), "nodePolicy.mode": ("=Warn", []), "nodePolicy.namespaces": ("[0]=other", []), "nodePolicy.users": ("[0]=other", []), "nodePolicy.kubeletKeys": ("[0]=other", []),
     "metricsSecure": ("=true", []), "metricsCertSecret": ("=mine", ["metricsSecure=true"]),
     "uninstall.hook": ("=false", []), "uninstall.seconds": ("=9", []),
 } | {

@@ -194,7 +194,7 @@ def test_the_plugin_is_small(cluster, device_class):
 def daemon_set(cluster: Cluster, folder: Path) -> Path:
     """The chart's objects without the class, which is there already."""
     text = run([bin_dir() / "helm", "template", "bridge", REPO / "charts/slurm-bridge", "-n", "default", "--kube-version", "1.36", "--show-only", "templates/dra.yaml",
-                "--set", "dra.enabled=true,dra.image.repository=localhost/slinc/slinc,dra.image.pullPolicy=Never",
+                "--set", "trustAnnotations=own,nodePolicy.mode=Deny", "--set", "dra.enabled=true,dra.image.repository=localhost/slinc/slinc,dra.image.pullPolicy=Never",
                 "--set", f"dra.nodeSelector.kubernetes\\.io/hostname={NODE}"])
     file = folder / "dra.yaml"
     file.write_text("---".join(part for part in text.split("---") if "kind: DeviceClass" not in part))

@@ -91,20 +91,40 @@ true
 {{- toYaml (merge $config $more) -}}
 {{- end }}
 
-{{/* trustAnnotations: all, own or none. bridgeConfig may have it, also in the words true and false. What a cluster had before is kept; only a
-cluster that can be asked is known to be new. */}}
+{{/* Without a cluster nobody can tell a new installation from an upgrade. */}}
+{{- define "slurm-bridge.mustSay" -}}
+{{- if not (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $missing := list }}
+{{- if not (include "slurm-bridge.saidTrust" .) }}
+{{- $missing = append $missing "trustAnnotations: own for a new installation, or all for an upgrade, so that annotations may choose Slurm users as before" }}
+{{- end }}
+{{- if not (or .Values.nodePolicy.mode .Values.scheduler.observeOnly) }}
+{{- $missing = append $missing "nodePolicy.mode: Deny for a new installation, or Warn for an upgrade, until no warning is seen" }}
+{{- end }}
+{{- with $missing }}
+{{- fail (printf "Helm cannot ask a cluster here (helm template, GitOps, --dry-run=client), so these values must be given:\n- %s" (join "\n- " .)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* trustAnnotations of the values, where bridgeConfig may have it as well; "" when they say nothing */}}
+{{- define "slurm-bridge.saidTrust" -}}
+{{- $word := "" }}
+{{- range $key, $value := .Values.bridgeConfig }}
+{{- if eq (lower $key) "trustannotations" }}{{ $word = toString $value }}{{ end }}
+{{- end }}
+{{- default $word .Values.trustAnnotations -}}
+{{- end }}
+
+{{/* trustAnnotations: all, own or none; true and false are words of old. What a cluster had before is kept. */}}
 {{- define "slurm-bridge.trust" -}}
 {{- $there := lookup "v1" "ConfigMap" (include "slurm-bridge.namespace" .) (printf "%s-config" (include "slurm-bridge.name" .)) }}
-{{- $word := get (dig "data" "config.yaml" "" $there | fromYaml) "trustAnnotations" }}
-{{- range $key, $value := .Values.bridgeConfig }}
-{{- if eq (lower $key) "trustannotations" }}{{ $word = $value }}{{ end }}
-{{- end }}
-{{- $word = default $word .Values.trustAnnotations | toString }}
+{{- $word := default (get (dig "data" "config.yaml" "" $there | fromYaml) "trustAnnotations" | toString) (include "slurm-bridge.saidTrust" .) }}
 {{- if has $word (list "all" "own" "none") -}}
 {{- $word -}}
 {{- else if eq $word "false" -}}
 none
-{{- else if or (eq $word "true") (not .Release.IsInstall) (not (lookup "v1" "Namespace" "" "kube-system")) -}}
+{{- else if or (eq $word "true") (not .Release.IsInstall) -}}
 all
 {{- else -}}
 own
@@ -360,8 +380,7 @@ renders (GitOps) cannot tell the two apart, and has none unless a value says so.
 {{- printf "%s-lent-nodes" (include "slurm-bridge.name" .) -}}
 {{- end }}
 
-{{/* The mode of a policy, Deny, Warn or Off: (dict "root" $ "name" NAME). What a cluster had before is kept; only a cluster that can be asked is known to
-be new. */}}
+{{/* The mode of a policy, Deny, Warn or Off: (dict "root" $ "name" NAME). What a cluster had before is kept. */}}
 {{- define "slurm-bridge.policyMode" -}}
 {{- $there := lookup "admissionregistration.k8s.io/v1" "ValidatingAdmissionPolicyBinding" "" .name }}
 {{- if .root.Values.scheduler.observeOnly -}}
@@ -371,7 +390,7 @@ Off
 {{- else if $there -}}
 {{- has "Deny" $there.spec.validationActions | ternary "Deny" "Warn" -}}
 {{- else -}}
-{{- if and .root.Release.IsInstall (lookup "v1" "Namespace" "" "kube-system") }}Deny{{ else }}Warn{{ end -}}
+{{- .root.Release.IsInstall | ternary "Deny" "Warn" -}}
 {{- end -}}
 {{- end }}
 

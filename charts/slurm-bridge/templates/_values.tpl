@@ -104,6 +104,7 @@ dra.imagePullSecrets: imagePullSecrets
 {{- end }}
 {{- end }}
 {{- include "slurm-bridge.fill" (dict "into" .Values "from" (include "slurm-bridge.ownDefaults" . | fromYaml)) }}
+{{- include "slurm-bridge.mustSay" . }}
 {{- end }}
 
 {{/* Sets what is missing: (dict "into" MAP "from" MAP) */}}
