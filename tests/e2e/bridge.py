@@ -18,7 +18,7 @@ from pods import BUSYBOX
 from replica import Command
 from slincdev import components, nodes
 from slincdev.cluster import Cluster
-from slincdev.common import PATIENCE
+from slincdev.common import PATIENCE, Fail
 from slincdev.kube import ApiError
 from slincdev.parts import kubectl
 from slincdev.slurm import Slurm, SlurmError
@@ -35,6 +35,7 @@ WISH = "slurmjob.slinky.slurm.net/"  # begins every annotation about the job
 STAYS = "slinc.dev/let-me-look"  # a finalizer: the pod can be seen on its way out
 LIVE = {"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT"}
 MARK_KEY = "the secret of all bridges that tests start"
+CONFIG = "/api/v1/namespaces/slurm/configmaps/slurm-config"
 SETTLE_S = 60  # a take-over with its fence, and a round of work
 
 
@@ -408,6 +409,33 @@ def at_work(site: Site, bridge: Bridge, names: list[str], *flags: str) -> Iterat
         bridge.stop()
     finally:
         bridge.end()
+
+
+@contextlib.contextmanager
+def configured(site: Site, more: str, script: str = "") -> Iterator[None]:
+    """slurmctld with these lines too. Its pod is touched, so that its kubelet brings the files at once."""
+    kept = site.api.get(CONFIG)["data"]
+    files = kept | {"slurm.conf": kept["slurm.conf"] + more} | ({"job_submit.lua": script} if script else {})
+    removed = {name: None for name in files if name not in kept}
+    changed = more.splitlines()[0]
+
+    def bring(data: dict, is_there: bool) -> None:
+        site.api.merge(CONFIG, {"data": data})
+        site.api.merge("/api/v1/namespaces/slurm/pods/slurm-controller-0", {"metadata": {"annotations": {"slinc.dev/touched": str(is_there)}}})
+
+        def taken() -> bool:
+            with contextlib.suppress(Fail):
+                site.scontrol("reconfigure")
+                name, value = changed.split("=", 1)
+                said = next(line for line in site.scontrol("show", "config").splitlines() if line.startswith(name))
+                return (said.split("=", 1)[1].strip() == value) == is_there
+            return False
+        wait_for(f"slurmctld has {changed}: {is_there}", 120, taken, every=2)
+    try:
+        bring(files, True)
+        yield
+    finally:
+        bring(kept | removed, False)
 
 
 # --- what must hold, always again after a while ----------------------------------------------------------------------

@@ -34,7 +34,8 @@ class Tenant:
         api = site.api
         api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "tenant"}})
         api.post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles", {"metadata": {"name": "tenant"}, "rules": [
-            {"apiGroups": [""], "resources": ["pods", "pods/binding", "bindings", "pods/resize"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["pods", "pods/status", "pods/binding", "bindings", "pods/resize"], "verbs": ["*"]},
+            {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": ["*"]},
             {"apiGroups": ["apps"], "resources": ["deployments", "daemonsets"], "verbs": ["*"]}]})
         api.post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings", {
             "metadata": {"name": "tenant"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
@@ -142,6 +143,31 @@ def test_nobody_forges_who_made_a_pod(inside, outside, site):
     with pytest.raises(Fail, match="is the webhook's to write"):  # where the webhook does not write it
         outside.make(body(site, "signed", forged))
     inside.kubectl("delete", "pod", "signed", "--wait=false")
+
+
+def test_a_pod_stays_with_whoever_made_its_job(inside, site, eventually):
+    """A Job of the tenant and one of somebody else, whose name the tenant wants to have."""
+    creator, forged = "scheduler.slinky.slurm.net/creator", json.dumps({"metadata": {"annotations": {"scheduler.slinky.slurm.net/creator": "alice"}}})
+    jobs, pods = f"/apis/batch/v1/namespaces/{MANAGED}/jobs", f"/api/v1/namespaces/{MANAGED}/pods"
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "mine"}, "spec": {"template": {
+        "metadata": {"annotations": {creator: "alice"}}, "spec": body(site, "", restartPolicy="Never", schedulingGates=[{"name": "example.com/held"}])["spec"]}}}
+    mine = inside.make(job)
+    theirs = site.api.post(jobs, job | {"metadata": {"name": "theirs"}, "spec": job["spec"] | {"suspend": True}})
+    owned = eventually("the Job has a pod", lambda: [one for one in site.api.get(pods)["items"] if one["metadata"].get("ownerReferences", [{}])[0].get("uid") == mine["metadata"]["uid"]])[0]
+    name, word = owned["metadata"]["name"], "\n" + mine["metadata"]["uid"]
+    assert owned["metadata"]["annotations"][creator] == word and mine["metadata"]["annotations"][creator].startswith(f"system:serviceaccount:{MANAGED}:tenant\n")
+    for kind, one in (("pod", name), ("job", "mine")):
+        for words in ([], ["--subresource=status"]):
+            with pytest.raises(Fail, match="is the webhook's to write"):
+                inside.kubectl("patch", kind, one, *words, "--type=merge", "-p", forged)
+    uid = theirs["metadata"]["uid"]
+    inside.kubectl("patch", "pod", name, "--type=merge", "-p", json.dumps({"metadata": {
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "theirs", "uid": uid, "controller": True}],
+        "labels": {"batch.kubernetes.io/controller-uid": uid, "controller-uid": uid}}}))
+    kept = (site.see(name) or {"metadata": {"annotations": {creator: word}}})["metadata"]["annotations"]
+    assert kept[creator] == word  # the bridge follows it to no other Job
+    for one in ("mine", "theirs"):
+        site.api.delete(f"{jobs}/{one}", {"propagationPolicy": "Background"})
 
 
 def test_nobody_but_a_kubelet_makes_a_mirror(inside, site):

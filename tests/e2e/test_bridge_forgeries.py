@@ -3,21 +3,18 @@ with and without PrivateData, and where a plugin of the site rewrites admin comm
 
 from __future__ import annotations
 
-import contextlib
 import json
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from bridge import Bridge, Site, at_work, uid_of
-from slincdev.common import Fail
+from bridge import Bridge, Site, at_work, configured, uid_of
 from slincdev.release import SCHEDULER
 from slincdev.slurm import API
 from waits import wait_for
 
 NODES = ["forge-0", "forge-1"]
 MALLORY = "games"  # a user that Slurm knows and Kubernetes does not
-CONFIG = "/api/v1/namespaces/slurm/configmaps/slurm-config"
 MADE_UP = "0123456789012345678901234567890123456789abc"
 # As a site would: every comment that somebody writes is the site's then.
 PLUGIN = """function slurm_job_submit(job, parts, uid) job.admin_comment = "seen by the site" return slurm.SUCCESS end
@@ -122,32 +119,6 @@ def nothing_forged_counts(site: Site, forger: Forger, name: str) -> None:
 def test_forged_and_copied_marks_are_none(site, bridge, forger):
     nothing_forged_counts(site, forger, "plain")
     assert [job for job in site.live_jobs() if uid_of(job, site.uid) and job["job_id"] in forger.jobs] == []
-
-
-@contextlib.contextmanager
-def configured(site: Site, more: str, script: str = "") -> Iterator[None]:
-    """slurmctld with these lines too. Its pod is touched, so that its kubelet brings the files at once."""
-    kept = site.api.get(CONFIG)["data"]
-    files = kept | {"slurm.conf": kept["slurm.conf"] + more} | ({"job_submit.lua": script} if script else {})
-    removed = {name: None for name in files if name not in kept}
-    changed = more.splitlines()[0]
-
-    def bring(data: dict, is_there: bool) -> None:
-        site.api.merge(CONFIG, {"data": data})
-        site.api.merge("/api/v1/namespaces/slurm/pods/slurm-controller-0", {"metadata": {"annotations": {"slinc.dev/touched": str(is_there)}}})
-
-        def taken() -> bool:
-            with contextlib.suppress(Fail):
-                site.scontrol("reconfigure")
-                name, value = changed.split("=", 1)
-                return (value in next(line for line in site.scontrol("show", "config").splitlines() if line.startswith(name))) == is_there
-            return False
-        wait_for(f"slurmctld has {changed}: {is_there}", 120, taken, every=2)
-    try:
-        bring(files, True)
-        yield
-    finally:
-        bring(kept | removed, False)
 
 
 def test_a_plugin_that_rewrites_comments_and_private_data_change_nothing(site, bridge, forger):
