@@ -217,6 +217,7 @@ void slurm_batch_answered(void *context, const struct slurm_answer *answer)
     struct slurm_batch *batch = context;
     struct slurm_queue *queue = batch->queue;
     struct slurm_lane *lane = queue->lane;
+    int64_t answered_us = loop_now_us(lane->loop); /* the clock runs on: before the read begins */
     struct slurm_task *task;
 
     batch->call = NULL;
@@ -232,7 +233,7 @@ void slurm_batch_answered(void *context, const struct slurm_answer *answer)
         if (!batch->type->settles)
             slurm_task_end(task, outcome, task->message);
         else /* of what was never sent there is nothing to see */
-            settle(task, outcome, answer->error.unsent ? INT64_MIN : loop_now_us(lane->loop));
+            settle(task, outcome, answer->error.unsent ? INT64_MIN : answered_us);
     }
     end_batch(batch);
     send_soon(queue);

@@ -378,6 +378,8 @@ def test_a_type_that_the_config_adds_reaches_a_node_when_it_is_idle(site, one):
     assert len(gpus_of(said(site, "before"))) == 1
     restart(devices=[{"class": GPU, "gres": "gpu", "type": "big"}, {"class": DRIVER, "gres": "cpu"}])
     try:
+        wait_for("the node says which devices it should have", 60, lambda: node_says(site)[0] == "DevicesDiffer" and "should have gpu:big=" in node_says(site)[1],
+                 hint=lambda: f"{node_says(site)} {site.slurm_node(NODE)}")
         wait_for("the webhook is back", 20, lambda: make(site, "after", container("main", STAY, gpus(1))), hint=bridge.said)
         assert site.see("before")["status"]["phase"] == "Running"
         goes(site, "before")

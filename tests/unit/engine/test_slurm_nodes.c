@@ -67,6 +67,32 @@ static void one_node_is_made_read_and_then_over(void **state)
     assert_string_equal(buf_text(&rig->settled), "n1;");
 }
 
+static int64_t time_passes(void *context, const struct fake_sent *sent)
+{
+    (void)sent;
+    clock_advance_us(context, 1);
+    return 0;
+}
+
+/* A clock does not stand still while an answer is taken. The read that this answer begins is later
+ * than the answer; otherwise only the next poll, seconds later, would end the action. */
+static void the_read_that_an_answer_begins_is_later_than_the_answer(void **state)
+{
+    struct rig *rig = *state;
+    struct slurm_node_ask ask = shape("n1", "10.0.0.1");
+    const struct end *end;
+
+    fake_travel(rig->fake, time_passes, &rig->clock);
+    rig_answers(rig, "POST", "/new/node/", 200, FINE);
+    fake_answer(rig->fake, "GET", V45 "/node/n1",
+                (struct fake_answer){ .status = 200,
+                                      .body = "{\"nodes\":[{\"name\":\"n1\"}],\"errors\":[]}" });
+    end = create(rig, &ask);
+    rig_run(rig, SECOND_US / 5);
+    assert_true(end->is_over);
+    assert_int_equal(end->outcome, KUBE_DONE);
+}
+
 static void a_read_that_never_comes_holds_nothing_up_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -489,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_node_is_made_read_and_then_over),
+        TEST(the_read_that_an_answer_begins_is_later_than_the_answer),
         TEST(a_read_that_never_comes_holds_nothing_up_for_ever),
         TEST(alike_nodes_of_one_turn_are_one_line_with_their_addresses),
         TEST(nodes_with_gres_are_made_one_by_one_and_two_calls_at_a_time),
