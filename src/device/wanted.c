@@ -59,6 +59,7 @@ static void add_class(const struct device_view *view, const struct kube_node *no
             keep_class(record, arena, row, gres);
         return;
     }
+    gres->is_shown = true;
     gres->all += devices.count;
     for (unsigned i = 0; i < devices.count; i++) {
         const struct node_device *device = &devices.at[i];
@@ -82,6 +83,7 @@ static void add_plugin(const struct device_row *row, const struct kube_node *nod
 {
     struct wanted_row *gres = need_row(wanted, row);
 
+    gres->is_shown = true;
     for (unsigned i = 0; i < node->extended.count; i++) {
         int64_t count = node->extended.at[i].amount - taken[i];
 
@@ -165,7 +167,7 @@ const char *wanted_gres_conf(const struct wanted_gres *wanted, struct arena *are
 
 struct amounts { /* of the devices of a name, of whatever type */
     int64_t count, all;
-    bool is_in_table;
+    bool is_in_table, is_shown;
 };
 
 static struct amounts amounts_of(const struct wanted_gres *wanted, struct str name)
@@ -177,8 +179,17 @@ static struct amounts amounts_of(const struct wanted_gres *wanted, struct str na
             amounts.count += wanted->at[i].count;
             amounts.all += wanted->at[i].all;
             amounts.is_in_table = true;
+            amounts.is_shown |= wanted->at[i].is_shown;
         }
     return amounts;
+}
+
+static bool has_type(const struct wanted_gres *wanted, struct str name, struct str type)
+{
+    for (unsigned i = 0; i < wanted->count; i++)
+        if (str_is(name, wanted->at[i].name) && str_is(type, wanted->at[i].type))
+            return true;
+    return false;
 }
 
 /* By types only where our mark lists the devices: those who made the node before us may have given
@@ -198,6 +209,9 @@ enum wanted_gres_match wanted_gres_match(const struct wanted_gres *wanted,
     while (gres_next(&rest, &name, &type, &count)) {
         struct amounts amounts = amounts_of(wanted, name);
 
+        /* The config has another type for devices of a driver that is away. */
+        if (amounts.is_in_table && !amounts.is_shown && !has_type(wanted, name, type))
+            return GRES_RIGHT;
         if (gres_total(record->gres, name) > amounts.all && (amounts.is_in_table || !registered))
             return GRES_FEWER;
     }

@@ -10,6 +10,7 @@ struct wanted_row { /* of one name and type */
     int64_t count;      /* that pods may use */
     int64_t all;        /* with those that are tainted */
     const char *listed; /* as the mark lists them; "": they are not known */
+    bool is_shown;      /* by a driver or the kubelet; else a driver is away */
 };
 
 struct wanted_gres {

@@ -112,6 +112,12 @@ static const struct row {
       .slurm = HAS(IDLE, "gpu:" GPU ":2", MADE_BOTH),
       .intent = NODE_RECREATE,
       .parts = { DRAIN(RECREATING) } },
+    { .sentence = "a type that the config no longer has goes from an idle node, whatever other "
+                  "drivers show",
+      .slice = BOTH,
+      .slurm = HAS(IDLE, "gpu:big:2", MADE("gpu:big=gpu-0,gpu-1")),
+      .intent = NODE_RECREATE,
+      .parts = { DRAIN(RECREATING) } },
     { .sentence = "a busy node says which devices it should have",
       .config = H100,
       .slice = BOTH,
@@ -139,6 +145,15 @@ static const struct row {
 
     /* ---- what is not known ---- */
     { .sentence = "the devices of a driver that is away are still there",
+      .slurm = HAS(IDLE, "gpu:" GPU ":2", MADE_BOTH),
+      .intent = NODE_SERVE },
+    { .sentence =
+          "a busy node is not drained for a type that the config adds while its driver is away",
+      .config = H100,
+      .slurm = HAS(BUSY, "gpu:" GPU ":2", MADE_BOTH),
+      .intent = NODE_SERVE },
+    { .sentence = "nor is an idle one made again",
+      .config = H100,
       .slurm = HAS(IDLE, "gpu:" GPU ":2", MADE_BOTH),
       .intent = NODE_SERVE },
     { .sentence = "a mark without devices gets those of a record that has the same gres",
