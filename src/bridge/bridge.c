@@ -61,12 +61,14 @@ static void record_nodes_version(const struct bridge *bridge, struct str key)
             filter_version(world->filter, kube_pod_of(pod));
 }
 
-/* Every unit that has a pod has a state: what it waits for, and its phase for the metric. */
+/* Every unit that has a pod has a state: what it waits for, and its phase for the metric. So has a
+ * unit without pods while the job of its former object waits for more than a change of itself. */
 static void record_placed(struct bridge *bridge, struct str key, const struct placed *placed)
 {
     struct unit_states *states = bridge->world.unit_states;
+    bool is_gone = placed->phase == UNIT_GONE && (placed->woken_by & ~(unsigned)ON_JOB) == 0;
     struct unit_state *state =
-        placed->phase == UNIT_GONE ? unit_states_find(states, key) : unit_states_need(states, key);
+        is_gone ? unit_states_find(states, key) : unit_states_need(states, key);
 
     if (!state)
         return;
