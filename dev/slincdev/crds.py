@@ -1,7 +1,9 @@
 """The custom resource definitions of the chart slurm-operator-crds: as data, and as the reference docs/crds.md.
 
-    PYTHONPATH=dev python3 -m slincdev.crds    # writes the reference again
-"""
+    PYTHONPATH=dev python3 -m slincdev.crds    # writes again what is made from the fields that the operator knows
+
+`slinc operator --print-fields` prints them (src/operator/spec_tables.c). Made from them are the specs of the definitions, the part of the
+schema of the chart slurm that is the same, and with the rest of the definitions the reference."""
 
 from __future__ import annotations
 
@@ -14,9 +16,12 @@ from typing import NamedTuple
 
 from .build import bin_dir
 from .common import REPO, run, versions
+from .system import slinc
 
 CHART = REPO / "charts/slurm-operator-crds"
 REFERENCE = REPO / "docs/crds.md"
+SPECS = CHART / "specs"
+VALUES_SCHEMA = REPO / "charts/slurm/schema.json"
 KINDS = ("controllers", "restapis", "accountings", "loginsets", "nodesets", "tokens")
 BEGIN = "<!-- From here on the text is generated: PYTHONPATH=dev python3 -m slincdev.crds -->\n"
 READER = """{{ range $path, $_ := .Files.Glob "*.yml" }}
@@ -51,6 +56,181 @@ def definitions() -> dict[str, dict]:
     """What the chart installs, by plural."""
     text = run([bin_dir() / "helm", "template", "crds", CHART, "--kube-version", versions()["KUBERNETES_VERSION"]])
     return {crd["spec"]["names"]["plural"]: crd for crd in from_yaml(text)}
+
+
+# ---- from the fields that the operator knows ----
+
+
+class Row(NamedTuple):
+    """One field below a spec, as the operator prints it."""
+    plural: str
+    path: str
+    type: str
+    absent: str  # JSON, or empty
+    traits: str  # R required, F fixed, N named, W replaces workers, C as it is in the chart slurm
+    words: str
+
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    def about(self) -> str:
+        return self.words + " Cannot be changed." * ("F" in self.traits) + " A change replaces the workers." * ("W" in self.traits)
+
+
+def rows() -> list[Row]:
+    return [Row(*line.split("\t")) for line in run([slinc(), "operator", "--print-fields"]).splitlines()]
+
+
+def _object(properties: dict, *required: str, **more: object) -> dict:
+    return {"type": "object", **({"required": list(required)} if required else {}), **more, "properties": properties}
+
+
+def _text(about: str, **more: object) -> dict:
+    return {"type": "string", **more, "description": about}
+
+
+def _items(of: dict, **more: object) -> dict:
+    return {"type": "array", **more, "items": of}
+
+
+ATOMIC = {"x-kubernetes-map-type": "atomic"}
+OPEN = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+EITHER = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+MAP = {"type": "object", "nullable": True, "additionalProperties": {"type": "string"}}
+NUMBER = {"type": "integer", "format": "int32"}
+NAME = {"name": _text("Name of the object.", default="")}
+QUANTITIES = {"type": "object", "additionalProperties": {**EITHER, "pattern": (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$")}}
+PERIOD = r"^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$"
+
+
+def _metadata(of: str) -> dict:
+    return _object({"labels": {**MAP, "description": "Labels to add."}, "annotations": {**MAP, "description": "Annotations to add."}},
+                   description=f"Labels and annotations of the {of}.")
+
+
+SOURCE = {"apiGroup": _text("API group of the source."), "kind": _text("Kind of the source."), "name": _text("Name of the source.")}
+CLAIM = {
+    "accessModes": _items({"type": "string"}, **{"x-kubernetes-list-type": "atomic"}, description="Access modes of the volume."),
+    "dataSource": _object(SOURCE, "kind", "name", **ATOMIC, description="What the volume is filled from."),
+    "dataSourceRef": _object({**SOURCE, "namespace": _text("Namespace of the source.")}, "kind", "name",
+                             description="What the volume is filled from; any kind, in any namespace."),
+    "resources": _object({"limits": {**QUANTITIES, "description": "Largest size."}, "requests": {**QUANTITIES, "description": "Smallest size."}},
+                         description="Size of the volume."),
+    "selector": _object({
+        "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Labels and their values."},
+        "matchExpressions": _items(_object({"key": _text("Label."), "operator": _text("In, NotIn, Exists or DoesNotExist."), "values": _items(
+            {"type": "string"}, **{"x-kubernetes-list-type": "atomic"}, description="Values of the label.")}, "key", "operator"),
+            **{"x-kubernetes-list-type": "atomic"}, description="Conditions on labels.")}, **ATOMIC, description="Labels of the volumes to choose from."),
+    "storageClassName": _text("StorageClass of the volume."),
+    "volumeAttributesClassName": _text("VolumeAttributesClass of the volume."),
+    "volumeMode": _text("Filesystem or Block."),
+    "volumeName": _text("Name of the PersistentVolume."),
+}
+
+
+def _scrapes(of: str, **more: dict) -> dict:
+    return {**more, "interval": _text(f"Time between two scrapes{of}.", pattern=PERIOD), "scrapeTimeout": _text(f"Time limit of one scrape{of}.", pattern=PERIOD)}
+
+
+TYPES = {
+    "boolean": {"type": "boolean"}, "string": {"type": "string"}, "time": {"type": "string", "format": "date-time"}, "line": {"type": "string", "pattern": r"^[^\n]+$"},
+    "count": NUMBER, "from 1": {**NUMBER, "minimum": 1}, "port": {"type": "integer"}, "amount": EITHER, "object": _object({}),
+    "[]string": _items({"type": "string"}, nullable=True),
+    "Ref": _object(NAME, **ATOMIC),
+    "[]Ref": _items(_object(NAME, **ATOMIC, description="Name of a ConfigMap."), nullable=True),
+    "KeyRef": _object({**NAME, "key": _text("Key in the object."), "optional": {"type": "boolean", "description": "Accepted, without effect."}}, "key", **ATOMIC),
+    "Container": OPEN,
+    "[]PersistentVolumeClaim": _items({**OPEN, "description": "A PersistentVolumeClaim."}, nullable=True),
+    "PodTemplate": _object({"metadata": _metadata("pods"), "spec": {**OPEN, "description": "A PodSpec, which is merged into the pods."}}),
+    "Service": _object({
+        "metadata": _metadata("Service"), "spec": {**OPEN, "description": "A ServiceSpec. The operator adds its port and its selector."},
+        "port": {"type": "integer", "description": "Port of the Service. 0 is the default of the component."},
+        "nodePort": {"type": "integer", "description": "Port on the nodes. 0 leaves the choice to the API server."}}),
+    "Claim": _object(CLAIM),
+    "Monitor": _object({
+        "labels": {**MAP, "description": "Labels of the ServiceMonitor."}, "annotations": {**MAP, "description": "Annotations of the ServiceMonitor."}, **_scrapes(""),
+        "endpoints": _items(_object(_scrapes(" of this path", path=_text("HTTP path of the metrics.")), "path"), nullable=True, description="The paths to scrape.")},
+        nullable=True),
+}
+
+
+def _copy(value: object) -> object:
+    return json.loads(json.dumps(value))
+
+
+def _type(name: str) -> dict:
+    if name.startswith("one of "):
+        return {"type": "string", "enum": name.split()[2:]}
+    return _copy(TYPES[name])
+
+
+def spec_schema(fields: list[Row]) -> dict:
+    """The properties and the required fields of one kind's spec."""
+    spec = _object({})
+    for row in fields:
+        above = spec
+        for step in row.path.split(".")[:-1]:
+            above = above["properties"][step]
+        above["properties"][row.name()] = {**_type(row.type), **({"default": json.loads(row.absent)} if row.absent else {}), "description": row.about()}
+        if "R" in row.traits:
+            above["required"] = [*above.get("required", []), row.name()]
+    return {key: spec[key] for key in ("required", "properties") if key in spec}
+
+
+def specs() -> dict[str, dict]:
+    found = rows()
+    return {plural: spec_schema([row for row in found if row.plural == plural]) for plural in KINDS}
+
+
+def spec_text(spec: dict) -> str:
+    """JSON with a line for each field, as far as it has one."""
+    def lines(value: object, depth: int) -> str:
+        flat = json.dumps(value, ensure_ascii=False)
+        if not isinstance(value, dict) or len(flat) + depth < 150:
+            return flat
+        inner = ",\n".join(f"{' ' * (depth + 1)}{json.dumps(key)}: {lines(one, depth + 1)}" for key, one in value.items())
+        return f"{{\n{inner}\n{' ' * depth}}}"
+    return lines(spec, 0) + "\n"
+
+
+def values_schema(fields: list[Row]) -> dict:
+    """Values of the chart slurm that have the name and the meaning of a field: what they may be."""
+    found: dict = {"properties": {}}
+    for row in fields:
+        if "C" not in row.traits:
+            continue
+        above = found
+        for step in row.path.split(".")[:-1]:
+            above = above["properties"][step]
+        schema = _type(row.type)
+        if "enum" in schema:
+            value: dict = {"enum": schema["enum"]}
+        elif row.type == "amount":
+            value = {"type": ["integer", "string"]}
+        else:
+            value = {"type": [schema["type"], "null"]} | ({"minimum": 0} if row.type == "count" else {})
+            if "items" in schema:
+                value["items"] = {"type": schema["items"]["type"]}
+            if row.type == "object":
+                value |= {"additionalProperties": False, "properties": {}}
+        above["properties"][row.name()] = value
+    return found["properties"]
+
+
+def chart_schema(text: str) -> str:
+    """The schema of the chart slurm with that part made anew. `asIs` lists the values, for the template."""
+    schema = json.loads(text)
+    for plural, name in (("nodesets", "nodeset"), ("loginsets", "loginset")):
+        values = schema["definitions"][name]
+        made = values_schema([row for row in rows() if row.plural == plural])
+        own = {key: one for key, one in values["properties"].items() if key not in {*made, *values.get("asIs", [])}}
+        values["asIs"] = list(made)
+        values["properties"] = made | own
+    return json.dumps(schema, indent=2) + "\n"
+
+
+# ---- from the definitions ----
 
 
 def schema_of(crd: dict) -> dict:
@@ -128,4 +308,8 @@ def reference(crds: dict[str, dict]) -> str:
 
 
 if __name__ == "__main__":
+    SPECS.mkdir(exist_ok=True)
+    for plural, spec in specs().items():
+        (SPECS / f"{plural}.json").write_text(spec_text(spec))
+    VALUES_SCHEMA.write_text(chart_schema(VALUES_SCHEMA.read_text()))
     REFERENCE.write_text(REFERENCE.read_text().partition(BEGIN)[0] + BEGIN + reference(definitions()))

@@ -12,6 +12,7 @@
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/operator.h"
+#include "operator/spec.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,7 @@ struct operator_flags {
     struct namespaces namespaces; /* of the list */
     const char *propagated_conditions;
     int64_t max_unregistered;
-    bool webhook_only;
+    bool webhook_only, print_fields;
 };
 
 #define AT(member) offsetof(struct operator_flags, member)
@@ -46,6 +47,8 @@ static const struct flag flags[] = {
       "of tls.crt and tls.key; they may change at any time" },
     { "webhook-only", FLAG_BOOL, AT(webhook_only), "false",
       "validate custom resources and do nothing else, without a lease" },
+    { "print-fields", FLAG_BOOL, AT(print_fields), "false",
+      "print every field of the custom resources, and end" },
     { "leader-elect-namespace", FLAG_TEXT, AT(lease_ns), NULL,
       "of the lease that only the leader holds; else the pod's own" },
     { "namespaces", FLAG_TEXT, AT(namespace_list), "", "watched, with commas between; empty: all" },
@@ -266,6 +269,16 @@ int cmd_host_keys(int argc, char **argv)
     return RUN_OK;
 }
 
+static enum run_exit print_fields(void)
+{
+    auto_buf struct buf out;
+
+    buf_init(&out, 1 << 20);
+    spec_print(&out);
+    (void)fputs(buf_text(&out), stdout);
+    return RUN_OK;
+}
+
 static const struct process_command command = {
     .name = "operator",
     .what = "Slurm clusters as custom resources of Kubernetes",
@@ -284,7 +297,9 @@ int cmd_operator(int argc, char **argv)
 
     arena_init(&values.namespaces.arena, 1 << 20);
     if (process_begin(&command, argc, argv, &values, &code)) {
-        if (process_api_open(&api, &values.process, &err) == 0)
+        if (values.print_fields)
+            code = print_fields();
+        else if (process_api_open(&api, &values.process, &err) == 0)
             code = run_with(&api, &values);
         else
             process_cannot_start("operator", &values.process, &err);

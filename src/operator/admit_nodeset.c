@@ -6,12 +6,6 @@
 
 enum { MAX_HOSTNAME = 253, MAX_LABEL = 63, MAX_SHOWN = 100 };
 
-static const struct json *strategy(const struct admit_check *check, const char *block,
-                                   const char *member)
-{
-    return json_at(admit_spec(check, "updateStrategy"), block, member);
-}
-
 /* A number from 1 on, or a percentage that is not 0. */
 static bool is_amount(const struct json *value)
 {
@@ -24,36 +18,37 @@ static bool is_amount(const struct json *value)
            str_to_u64(str_sub(text, 0, text.len - 1), 1, INT32_MAX, &number, NULL) == 0;
 }
 
-void admit_max_unavailable(struct admit_check *check)
+void admit_max_unavailable(struct admit_check *check, const struct json *value)
 {
-    const struct json *value = strategy(check, "rollingUpdate", "maxUnavailable");
-
-    if (json_exists(value) && !is_amount(value))
+    if (!is_amount(value))
         admit_deny(check, "spec.updateStrategy.rollingUpdate.maxUnavailable: must be a number from "
                           "1 on, or a percentage from 1%% on");
 }
 
-void admit_schedule(struct admit_check *check)
+void admit_reservation_duration(struct admit_check *check, const struct json *value)
 {
-    const struct json *duration = strategy(check, "scheduledUpdate", "duration");
-    const struct json *start = strategy(check, "scheduledUpdate", "startTime");
     struct err err = { .class = 0 };
-    int64_t span = 0, time;
+    int64_t span = 0;
 
-    if (json_exists(duration) && duration_parse(json_str(duration), &span, &err) < 0)
+    if (duration_parse(json_str(value), &span, &err) < 0)
         admit_deny(check, "spec.updateStrategy.scheduledUpdate.duration: %s", err.text);
-    else if (json_exists(duration) && span < 60 * DURATION_SECOND)
+    else if (span < 60 * DURATION_SECOND)
         admit_deny(check, "spec.updateStrategy.scheduledUpdate.duration: is shorter than 1m");
-    if (json_exists(start) && timestamp_parse(json_str(start), &time, &err) < 0)
+}
+
+void admit_start_time(struct admit_check *check, const struct json *value)
+{
+    struct err err = { .class = 0 };
+    int64_t time;
+
+    if (timestamp_parse(json_str(value), &time, &err) < 0)
         admit_deny(check, "spec.updateStrategy.scheduledUpdate.startTime: %s", err.text);
 }
 
-void admit_ssh(struct admit_check *check)
+void admit_ssh(struct admit_check *check, const struct json *value)
 {
-    const struct json *ssh = admit_spec(check, "ssh");
-
-    if (json_bool_or(json_get(ssh, "enabled"), false) &&
-        json_str(json_at(ssh, "sssdConfRef", "name")).len == 0)
+    if (json_bool_or(json_get(value, "enabled"), false) &&
+        json_str(json_at(value, "sssdConfRef", "name")).len == 0)
         admit_deny(check, "spec.ssh.sssdConfRef.name: is empty, it must name the Secret with "
                           "sssd.conf");
 }
@@ -99,23 +94,10 @@ void admit_hostname(struct admit_check *check)
         }
 }
 
-void admit_extra_conf(struct admit_check *check)
+void admit_extra_conf(struct admit_check *check, const struct json *value)
 {
     struct err err = { .class = 0 };
 
-    if (worker_conf_check(json_str(admit_spec(check, "extraConf")), &err) < 0)
+    if (worker_conf_check(json_str(value), &err) < 0)
         admit_deny(check, "%s", err.text);
-}
-
-void admit_padding(struct admit_check *check)
-{
-    if (json_i64_or(admit_spec(check, "ordinalPadding"), 0) < 0)
-        admit_deny(check, "spec.ordinalPadding: is negative");
-}
-
-void admit_claim_templates(struct admit_check *check)
-{
-    if (json_len(admit_spec(check, "volumeClaimTemplates")) > 0 ||
-        json_len(admit_old_spec(check, "volumeClaimTemplates")) > 0)
-        admit_deny(check, "spec.volumeClaimTemplates: cannot be changed");
 }

@@ -3,6 +3,7 @@
 
 #include "codec/duration.h"
 #include "kube/kinds.h"
+#include "kube/types.h"
 #include "operator/kinds.h"
 
 #include <stdarg.h>
@@ -49,6 +50,16 @@ const struct json *admit_old_spec(const struct admit_check *check, const char *m
     return json_get(json_get(check->old, "spec"), member);
 }
 
+static const struct json *now_at(const struct admit_check *check, const char *path)
+{
+    return spec_at(json_get(check->object, "spec"), path);
+}
+
+static const struct json *old_at(const struct admit_check *check, const char *path)
+{
+    return spec_at(json_get(check->old, "spec"), path);
+}
+
 static bool is_one_of(const char *kinds, const char *kind)
 {
     struct str rest = str_of(kinds), word;
@@ -92,25 +103,6 @@ static void keep_cluster_name(struct admit_check *check)
         admit_deny(check, "spec.clusterName: cannot be changed, it is %.*s", MAX_SHOWN, before);
 }
 
-static void keep_name_of(struct admit_check *check, const char *ref)
-{
-    struct str before = json_str(json_get(admit_old_spec(check, ref), "name"));
-
-    if (!str_eq(before, json_str(json_get(admit_spec(check, ref), "name"))))
-        admit_deny(check, "spec.%s.name: cannot be changed, it is \"" STR_FMT "\"", ref,
-                   STR_ARG(shown(before)));
-}
-
-static void keep_slurm_key(struct admit_check *check)
-{
-    keep_name_of(check, "slurmKeyRef");
-}
-
-static void keep_controller(struct admit_check *check)
-{
-    keep_name_of(check, "controllerRef");
-}
-
 /* jwtKeyRef, or its former name where only that is given. */
 static const struct json *jwt_ref(const struct json *object)
 {
@@ -150,24 +142,6 @@ static void keep_persistence(struct admit_check *check)
                    "spec.persistence.existingClaim: cannot be changed while persistence is "
                    "enabled, it is \"" STR_FMT "\"",
                    STR_ARG(shown(claim)));
-}
-
-/* ---- names that must be given ---- */
-
-static void need_name(struct admit_check *check, const char *ref, const char *what)
-{
-    if (json_str(json_get(admit_spec(check, ref), "name")).len == 0)
-        admit_deny(check, "spec.%s.name: is empty, it must name %s", ref, what);
-}
-
-static void need_controller(struct admit_check *check)
-{
-    need_name(check, "controllerRef", "a Controller");
-}
-
-static void need_sssd_conf(struct admit_check *check)
-{
-    need_name(check, "sssdConfRef", "the Secret with sssd.conf");
 }
 
 static void need_spec(struct admit_check *check)
@@ -226,9 +200,9 @@ static bool was_named(const struct admit_check *check, struct str name)
     return false;
 }
 
-static void check_config_files(struct admit_check *check)
+void admit_config_files(struct admit_check *check, const struct json *value)
 {
-    struct json_iter refs = json_iter(admit_spec(check, "configFileRefs"));
+    struct json_iter refs = json_iter(value);
     const struct json *ref, *map = NULL;
 
     for (unsigned i = 0; i < MAX_REFS && json_next_item(&refs, &ref); i++) {
@@ -300,13 +274,12 @@ static void check_shared_claim(struct admit_check *check)
 
 /* ---- small ones ---- */
 
-static void check_lifetime(struct admit_check *check)
+void admit_lifetime(struct admit_check *check, const struct json *value)
 {
-    const struct json *lifetime = admit_spec(check, "lifetime");
     struct err err = { .class = 0 };
     int64_t nanos;
 
-    if (json_exists(lifetime) && duration_parse(json_str(lifetime), &nanos, &err) < 0)
+    if (duration_parse(json_str(value), &nanos, &err) < 0)
         admit_deny(check, "spec.lifetime: %s", err.text);
 }
 
@@ -316,47 +289,74 @@ static void warn_of_external_ips(struct admit_check *check)
         admit_warn(check, "spec.service.spec.externalIPs: is ignored");
 }
 
-/* ---- blocks that Kubernetes types have ---- */
+/* ---- fields ---- */
 
-static const struct block_row {
-    const char *kinds;          /* with ", " between */
-    const char *member, *inner; /* spec.<member>, spec.<member>.<inner> */
-    const char *type;
-} blocks[] = {
-    { "Controller", "slurmctld", NULL, "Container" },
-    { "Controller", "reconfigure", NULL, "Container" },
-    { "Controller, NodeSet", "logfile", NULL, "Container" },
-    { "Accounting", "slurmdbd", NULL, "Container" },
-    { "RestApi", "slurmrestd", NULL, "Container" },
-    { "LoginSet", "login", NULL, "Container" },
-    { "LoginSet", "initconf", NULL, "Container" },
-    { "NodeSet", "slurmd", NULL, "Container" },
-    { "NodeSet", "volumeClaimTemplates", NULL, "[]PersistentVolumeClaim" },
-    { "Controller, Accounting, RestApi, LoginSet, NodeSet", "template", "spec", "PodSpec" },
-    { "Controller, Accounting, RestApi, LoginSet", "service", "spec", "ServiceSpec" },
-};
-
-static const struct json *block_of(const struct json *object, const struct block_row *row)
+/* What is to be checked against a type of Kubernetes: of a template or a Service its spec. */
+static const struct json *typed_part(const struct json *value, const char *type, const char **ret)
 {
-    const struct json *member = json_at(object, "spec", row->member);
+    bool is_template = strcmp(type, "PodTemplate") == 0;
+    bool has_spec = is_template || strcmp(type, "Service") == 0;
 
-    return row->inner ? json_get(member, row->inner) : member;
+    *ret = is_template ? "PodSpec" : has_spec ? "ServiceSpec" : type;
+    return has_spec ? json_get(value, "spec") : value;
 }
 
-static void check_blocks(struct admit_check *check)
+static void add_mistyped(void *context, const char *text)
 {
-    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
-        const struct block_row *row = &blocks[i];
-        const struct json *block = block_of(check->object, row);
+    struct admit_check *check = context;
 
-        if (!is_one_of(row->kinds, check->kind) ||
-            (check->old && json_equal(block, block_of(check->old, row))))
-            continue;
-        admit_check_type(check,
-                         arena_printf(check->arena, "spec.%s%s%s", row->member,
-                                      row->inner ? "." : "", row->inner ? row->inner : ""),
-                         block, row->type);
+    if (check->mistyped.count < ADMIT_MAX_FINDINGS)
+        check->mistyped.at[check->mistyped.count++] = str_of(arena_strdup(check->arena, text));
+}
+
+static void check_types(struct admit_check *check, const struct spec_field *fields)
+{
+    for (const struct spec_field *field = fields; field->path; field++) {
+        const char *type;
+        const struct json *value = typed_part(now_at(check, field->path), field->type, &type);
+        const struct json *old = typed_part(old_at(check, field->path), field->type, &type);
+
+        if (kube_type_is_known(type) && !(check->old && json_equal(value, old)))
+            kube_type_check(type,
+                            arena_printf(check->arena, "spec.%s%s", field->path,
+                                         type == field->type ? "" : ".spec"),
+                            value, add_mistyped, check);
     }
+}
+
+static bool is_ref(const struct spec_field *field)
+{
+    return strcmp(field->type, "Ref") == 0 || strcmp(field->type, "KeyRef") == 0;
+}
+
+static void check_fixed(struct admit_check *check, const struct spec_field *field,
+                        const struct json *value, const struct json *old)
+{
+    struct str before = json_str(json_get(old, "name"));
+
+    if (is_ref(field) && !str_eq(before, json_str(json_get(value, "name"))))
+        admit_deny(check, "spec.%s.name: cannot be changed, it is \"" STR_FMT "\"", field->path,
+                   STR_ARG(shown(before)));
+    else if (!is_ref(field) && json_len(value) + json_len(old) > 0)
+        admit_deny(check, "spec.%s: cannot be changed", field->path);
+}
+
+/* What the rows of the kind say of a field that is new or was changed. */
+static void check_field(struct admit_check *check, const struct spec_field *field)
+{
+    const struct json *value = now_at(check, field->path), *old = old_at(check, field->path);
+
+    if (check->old && json_equal(value, old))
+        return;
+    if (check->old && field->traits & SPEC_FIXED)
+        check_fixed(check, field, value, old);
+    if (field->traits & SPEC_NAMED && json_str(json_get(value, "name")).len == 0)
+        admit_deny(check, "spec.%s.name: is empty, it must name an object: %s", field->path,
+                   field->words);
+    if (strcmp(field->type, "count") == 0 && json_i64_or(value, 0) < 0)
+        admit_deny(check, "spec.%s: is negative", field->path);
+    if (field->check && json_exists(value))
+        field->check(check, value);
 }
 
 /* ---- the table ---- */
@@ -381,7 +381,6 @@ static const struct rule {
       "`clusterName`, or `<namespace>_<name>`, has more than 40 bytes",
       check_cluster_name },
     { "Controller", ON_UPDATE, { "clusterName" }, "`clusterName` changes", keep_cluster_name },
-    { "Controller", ON_UPDATE, { "slurmKeyRef" }, "`slurmKeyRef.name` changes", keep_slurm_key },
     { "Controller, Accounting, Token",
       ON_UPDATE,
       { "jwtKeyRef", "jwtHs256KeyRef" },
@@ -394,59 +393,14 @@ static const struct rule {
       keep_persistence },
     { "Controller",
       ON_BOTH,
-      { "configFileRefs" },
-      "a ConfigMap of `configFileRefs` does not exist, or has the key slurm.conf or slurmdbd.conf; "
-      "warning: a key that is no file of Slurm",
-      check_config_files },
-    { "Controller",
-      ON_BOTH,
       { "ha.enabled", "persistence.existingClaim" },
       "`persistence.existingClaim` is not ReadWriteMany although `ha.enabled`",
       check_shared_claim },
-    { "LoginSet, NodeSet",
-      ON_BOTH,
-      { "controllerRef" },
-      "`controllerRef.name` is empty",
-      need_controller },
-    { "LoginSet, NodeSet",
-      ON_UPDATE,
-      { "controllerRef" },
-      "`controllerRef.name` changes",
-      keep_controller },
-    { "LoginSet", ON_BOTH, { "sssdConfRef" }, "`sssdConfRef.name` is empty", need_sssd_conf },
-    { "NodeSet",
-      ON_BOTH,
-      { "updateStrategy.rollingUpdate.maxUnavailable" },
-      "`updateStrategy.rollingUpdate.maxUnavailable` is less than 1, `0%`, or no number",
-      admit_max_unavailable },
-    { "NodeSet",
-      ON_BOTH,
-      { "updateStrategy.scheduledUpdate.duration", "updateStrategy.scheduledUpdate.startTime" },
-      "`updateStrategy.scheduledUpdate.duration` is shorter than 1m or no duration; `startTime` is "
-      "no time",
-      admit_schedule },
-    { "NodeSet",
-      ON_BOTH,
-      { "ssh" },
-      "`ssh.sssdConfRef.name` is empty although `ssh.enabled`",
-      admit_ssh },
     { "NodeSet",
       ON_BOTH,
       { "template.spec.hostname" },
       "`template.spec.hostname` is no DNS name (it may end in a dash)",
       admit_hostname },
-    { "NodeSet",
-      ON_BOTH,
-      { "extraConf" },
-      "a word of `extraConf` is not Key=Value",
-      admit_extra_conf },
-    { "NodeSet", ON_BOTH, { "ordinalPadding" }, "`ordinalPadding` is negative", admit_padding },
-    { "NodeSet",
-      ON_UPDATE,
-      { "volumeClaimTemplates" },
-      "`volumeClaimTemplates` changes",
-      admit_claim_templates },
-    { "Token", ON_BOTH, { "lifetime" }, "`lifetime` is no duration", check_lifetime },
     { "Controller, Accounting, RestApi, LoginSet",
       ON_BOTH,
       { "service.spec.externalIPs" },
@@ -456,16 +410,6 @@ static const struct rule {
 
 static const struct rule *const rules_end = rules + sizeof(rules) / sizeof(rules[0]);
 
-static const struct json *at_path(const struct json *object, const char *path)
-{
-    const struct json *value = json_get(object, "spec");
-    struct str rest = str_of(path), member;
-
-    while (str_next(&rest, '.', &member))
-        value = json_get_str(value, member);
-    return value;
-}
-
 static bool applies(const struct rule *rule, const struct admit_check *check)
 {
     if (!is_one_of(rule->kinds, check->kind) ||
@@ -474,22 +418,38 @@ static bool applies(const struct rule *rule, const struct admit_check *check)
     if (!check->old)
         return true;
     for (unsigned i = 0; i < MAX_READS && rule->reads[i]; i++)
-        if (!json_equal(at_path(check->object, rule->reads[i]),
-                        at_path(check->old, rule->reads[i])))
+        if (!json_equal(now_at(check, rule->reads[i]), old_at(check, rule->reads[i])))
             return true;
     return false;
 }
 
 void admit_check(struct admit_check *check)
 {
+    const struct spec_field *fields = operator_fields_of(check->kind);
+
     if (json_exists(json_at(check->object, "metadata", "deletionTimestamp")))
         return;
-    check_blocks(check);
+    check_types(check, fields);
     if (check->mistyped.count > 0)
-        return; /* rules read what has its type */
+        return; /* the rest reads what has its type */
+    for (const struct spec_field *field = fields; field->path; field++)
+        check_field(check, field);
     for (const struct rule *rule = rules; rule < rules_end; rule++)
         if (applies(rule, check))
             rule->check(check);
+}
+
+static void describe(struct buf *out, const char *kind, const struct spec_field *field)
+{
+    if (field->traits & SPEC_FIXED)
+        buf_printf(out, "| %s | update | `%s%s` changes |\n", kind, field->path,
+                   is_ref(field) ? ".name" : "");
+    if (field->traits & SPEC_NAMED)
+        buf_printf(out, "| %s | create, update | `%s.name` is empty |\n", kind, field->path);
+    if (strcmp(field->type, "count") == 0)
+        buf_printf(out, "| %s | create, update | `%s` is negative |\n", kind, field->path);
+    if (field->check)
+        buf_printf(out, "| %s | create, update | `%s`: %s |\n", kind, field->path, field->refuses);
 }
 
 void admit_rules_describe(struct buf *out)
@@ -499,4 +459,8 @@ void admit_rules_describe(struct buf *out)
     buf_add_text(out, "| kinds | when | what is refused |\n|---|---|---|\n");
     for (const struct rule *rule = rules; rule < rules_end; rule++)
         buf_printf(out, "| %s | %s | %s |\n", rule->kinds, moments[rule->moment], rule->what);
+    for (size_t i = 0; i < operator_kind_count; i++)
+        for (const struct spec_field *field = operator_kinds[i].fields; field && field->path;
+             field++)
+            describe(out, operator_kinds[i].kind->resource->kind, field);
 }

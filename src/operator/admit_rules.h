@@ -62,21 +62,16 @@ void admit_warn(struct admit_check *check, const char *format, ...)
 const struct json *admit_spec(const struct admit_check *check, const char *member);
 const struct json *admit_old_spec(const struct admit_check *check, const char *member);
 
-/* ---- admit_types.c ---- */
+/* ---- the checks that rows of spec_tables.c name: of a value that is given ---- */
 
-/* Reports each value below `value` whose type is not that of the Kubernetes type (a Container, a
- * PodSpec), by its path, which begins with `path`. Fields that the type does not have pass. */
-void admit_check_type(struct admit_check *check, const char *path, const struct json *value,
-                      const char *type);
+void admit_config_files(struct admit_check *check, const struct json *value);
+void admit_lifetime(struct admit_check *check, const struct json *value);
+void admit_max_unavailable(struct admit_check *check, const struct json *value);
+void admit_start_time(struct admit_check *check, const struct json *value);
+void admit_reservation_duration(struct admit_check *check, const struct json *value);
+void admit_ssh(struct admit_check *check, const struct json *value);
+void admit_extra_conf(struct admit_check *check, const struct json *value);
 
-/* ---- admit_nodeset.c ---- */
-
-void admit_max_unavailable(struct admit_check *check);
-void admit_schedule(struct admit_check *check);
-void admit_ssh(struct admit_check *check);
 void admit_hostname(struct admit_check *check);
-void admit_extra_conf(struct admit_check *check);
-void admit_padding(struct admit_check *check);
-void admit_claim_templates(struct admit_check *check);
 
 #endif

@@ -1,5 +1,5 @@
 /* kinds.c - every kind that the operator reads or writes, as a row: where the API server keeps it,
- * its cache in the world, and which of its objects are watched. */
+ * its cache in the world, which of its objects are watched, and the fields of its spec. */
 #include "operator/kinds.h"
 
 #include "kube/kinds.h"
@@ -13,12 +13,12 @@
 #define OURS(plural, name) API(OPERATOR_GROUP, OPERATOR_VERSION, plural, name)
 
 const struct operator_kind operator_kinds[] = {
-    { OURS("controllers", "Controller"), CACHE(controllers) },
-    { OURS("accountings", "Accounting"), CACHE(accountings) },
-    { OURS("restapis", "RestApi"), CACHE(restapis) },
-    { OURS("loginsets", "LoginSet"), CACHE(loginsets) },
-    { OURS("nodesets", "NodeSet"), CACHE(nodesets) },
-    { OURS("tokens", "Token"), CACHE(tokens) },
+    { OURS("controllers", "Controller"), CACHE(controllers), .fields = spec_controller },
+    { OURS("accountings", "Accounting"), CACHE(accountings), .fields = spec_accounting },
+    { OURS("restapis", "RestApi"), CACHE(restapis), .fields = spec_restapi },
+    { OURS("loginsets", "LoginSet"), CACHE(loginsets), .fields = spec_loginset },
+    { OURS("nodesets", "NodeSet"), CACHE(nodesets), .fields = spec_nodeset },
+    { OURS("tokens", "Token"), CACHE(tokens), .fields = spec_token },
     { TREES(&kube_configmaps), CACHE(configmaps) },
     { TREES(&kube_secrets), CACHE(secrets), .is_read_by_name = true },
     { TREES(&kube_services), CACHE(services) },
@@ -35,12 +35,24 @@ const struct operator_kind operator_kinds[] = {
 
 const size_t operator_kind_count = sizeof(operator_kinds) / sizeof(operator_kinds[0]);
 
-const struct kube_kind *operator_kind_of(const char *name)
+static const struct operator_kind *row_of(const char *name)
 {
+    static const struct operator_kind none;
+
     for (size_t i = 0; i < operator_kind_count; i++)
         if (strcmp(operator_kinds[i].kind->resource->kind, name) == 0)
-            return operator_kinds[i].kind;
-    return NULL;
+            return &operator_kinds[i];
+    return &none;
+}
+
+const struct kube_kind *operator_kind_of(const char *name)
+{
+    return row_of(name)->kind;
+}
+
+const struct spec_field *operator_fields_of(const char *name)
+{
+    return row_of(name)->fields;
 }
 
 const struct json *operator_tree(const struct kube_object *object)
@@ -51,51 +63,4 @@ const struct json *operator_tree(const struct kube_object *object)
 const struct json *operator_spec(const struct kube_object *object)
 {
     return json_get(operator_tree(object), "spec");
-}
-
-/* ---- fields ---- */
-
-/* What it means when a field is absent. The definitions of the custom resources say the same, so
- * the API server has filled most of them in. */
-static const struct field {
-    const char *path; /* below spec */
-    int64_t absent;   /* a number; or false and true */
-} fields[] = {
-    { "external", false },
-    { "ha.backups", 1 },
-    { "ha.enabled", false },
-    { "inplaceReconfigure", false },
-    { "metrics.enabled", false },
-    { "metrics.serviceMonitor.enabled", false },
-    { "minReadySeconds", 0 },
-    { "ordinalPadding", 0 },
-    { "oversubscribeNode", false },
-    { "partition.enabled", false },
-    { "persistence.enabled", true },
-    { "pinToNode", false },
-    { "refresh", true },
-    { "replicas", 1 },
-    { "revisionHistoryLimit", 0 },
-    { "ssh.enabled", false },
-    { "template.spec.hostNetwork", false },
-    { "workloadDisruptionProtection", true },
-};
-
-int64_t spec_number(const struct kube_object *object, const char *path)
-{
-    const struct json *value = operator_spec(object);
-    struct str rest = str_of(path), member;
-    int64_t absent = 0;
-
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        if (strcmp(fields[i].path, path) == 0)
-            absent = fields[i].absent;
-    while (str_next(&rest, '.', &member))
-        value = json_get_str(value, member);
-    return json_type(value) == JSON_BOOL ? json_bool_or(value, false) : json_i64_or(value, absent);
-}
-
-bool spec_flag(const struct kube_object *object, const char *path)
-{
-    return spec_number(object, path) != 0;
 }

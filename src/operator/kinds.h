@@ -4,14 +4,15 @@
 #ifndef SLINC_OPERATOR_KINDS_H
 #define SLINC_OPERATOR_KINDS_H
 
-#include "kube/object.h"
+#include "operator/spec.h"
 
 struct operator_kind {
     const struct kube_kind *kind;
-    size_t cache;         /* its offset in struct operator_world */
-    const char *selector; /* of labels: only these objects are watched; NULL: all */
-    bool is_optional;     /* not every API server has it */
-    bool is_read_by_name; /* not watched: struct kube_reader */
+    size_t cache;                    /* its offset in struct operator_world */
+    const char *selector;            /* of labels: only these objects are watched; NULL: all */
+    const struct spec_field *fields; /* of a custom resource */
+    bool is_optional;                /* not every API server has it */
+    bool is_read_by_name;            /* not watched: struct kube_reader */
 };
 
 extern const struct operator_kind operator_kinds[];
@@ -19,14 +20,12 @@ extern const size_t operator_kind_count;
 
 /* By name ("RestApi"); NULL: none. */
 const struct kube_kind *operator_kind_of(const char *name);
+/* The fields of its spec; NULL: it is none of ours. */
+const struct spec_field *operator_fields_of(const char *name);
 
 /* The tree of an object of these kinds. */
 const struct json *operator_tree(const struct kube_object *object);
 /* Its spec; absent for an object that has none. */
 const struct json *operator_spec(const struct kube_object *object);
-
-/* A field of the spec ("partition.enabled"), or what its absence means: the table in kinds.c. */
-bool spec_flag(const struct kube_object *object, const char *path);
-int64_t spec_number(const struct kube_object *object, const char *path);
 
 #endif

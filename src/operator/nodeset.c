@@ -29,20 +29,22 @@ static void read_revision(struct nodeset *nodeset)
                                       &nodeset->revision_err);
 }
 
-static bool is_current(const struct nodeset *nodeset, const struct kube_object *pod)
+/* What replaces a worker, and nothing else does: a change of a field with SPEC_ROLLS or of a file
+ * that is read with reload-on-change (both are in the revision), another slurm.key, and a record of
+ * Slurm that does not fit the pod any more. */
+static bool is_current(const struct nodeset *nodeset, const struct worker *worker)
 {
-    bool found = false;
-    struct str hash = kube_pairs_get(&pod->labels, LABEL_REVISION, &found);
+    const struct kube_object *pod = &worker->pod->object;
+    struct str revision = kube_pairs_get(&pod->labels, LABEL_REVISION, NULL);
+    struct str keys = kube_pairs_get(&pod->annotations, ANNOTATION_SLURM_KEYS, NULL);
 
-    return nodeset->revision_err.class != 0 ||
-           nodeset_revision_is_current(&nodeset->revision, hash);
-}
-
-static bool has_keys(const struct nodeset *nodeset, const struct kube_object *pod)
-{
-    return !nodeset->controller ||
-           str_eq(kube_pairs_get(&pod->annotations, ANNOTATION_SLURM_KEYS, NULL),
-                  slurm_keys_mark(nodeset->sync.world, nodeset->controller));
+    if (nodeset->revision_err.class == 0 &&
+        !nodeset_revision_is_current(&nodeset->revision, revision))
+        return false;
+    if (nodeset->controller &&
+        !str_eq(keys, slurm_keys_mark(nodeset->sync.world, nodeset->controller)))
+        return false;
+    return !nodeset_record_is_stale(nodeset, worker);
 }
 
 static void read_workers(struct nodeset *nodeset)
@@ -64,8 +66,7 @@ static void read_workers(struct nodeset *nodeset)
         if (worker->is_healthy && !worker->is_available) /* no change tells that it is */
             plan_look_again(nodeset->sync.plan,
                             worker->pod->ready_since_us + min_ready_us - world->wall_us);
-        worker->is_current = is_current(nodeset, pod) && has_keys(nodeset, pod) &&
-                             !nodeset_record_is_stale(nodeset, worker);
+        worker->is_current = is_current(nodeset, worker);
     }
 }
 

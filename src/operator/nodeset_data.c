@@ -4,11 +4,12 @@
  * The Slinky operator reads a NodeSet into the types of Kubernetes and writes those as JSON. What
  * is left is given by the types alone: a member with its zero value goes, unless its type is a
  * pointer, where "not given" and "zero" differ; unknown members go; quantities are written in one
- * way. The tables below are that knowledge. */
+ * way. The tables below and kube/types.c are that knowledge. */
 #include "operator/nodeset_data.h"
 
 #include "codec/json_format.h"
 #include "codec/quantity.h"
+#include "kube/types.h"
 #include "operator/build.h"
 #include "operator/names.h"
 
@@ -54,80 +55,6 @@ static const char *const maps[] = {
     "overhead",    "nodeSelector", "requests", "volumeAttributes",
 };
 
-static const char *const container_members[] = {
-    "args",
-    "command",
-    "env",
-    "envFrom",
-    "image",
-    "imagePullPolicy",
-    "lifecycle",
-    "livenessProbe",
-    "name",
-    "ports",
-    "readinessProbe",
-    "resizePolicy",
-    "resources",
-    "restartPolicy",
-    "restartPolicyRules",
-    "securityContext",
-    "startupProbe",
-    "stdin",
-    "stdinOnce",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "tty",
-    "volumeDevices",
-    "volumeMounts",
-    "workingDir",
-};
-
-static const char *const pod_members[] = {
-    "activeDeadlineSeconds",
-    "affinity",
-    "automountServiceAccountToken",
-    "containers",
-    "dnsConfig",
-    "dnsPolicy",
-    "enableServiceLinks",
-    "ephemeralContainers",
-    "hostAliases",
-    "hostIPC",
-    "hostNetwork",
-    "hostPID",
-    "hostUsers",
-    "hostname",
-    "hostnameOverride",
-    "imagePullSecrets",
-    "initContainers",
-    "nodeName",
-    "nodeSelector",
-    "os",
-    "overhead",
-    "preemptionPolicy",
-    "priority",
-    "priorityClassName",
-    "readinessGates",
-    "resourceClaims",
-    "resources",
-    "restartPolicy",
-    "runtimeClassName",
-    "schedulerName",
-    "schedulingGates",
-    "schedulingGroup",
-    "securityContext",
-    "serviceAccount",
-    "serviceAccountName",
-    "setHostnameAsFQDN",
-    "shareProcessNamespace",
-    "subdomain",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "topologySpreadConstraints",
-    "volumes",
-    "workloadRef",
-};
-
 #define IS_IN(names, key) is_in((key), (names), sizeof(names) / sizeof((names)[0]))
 
 static bool is_in(struct str key, const char *const *names, size_t count)
@@ -150,10 +77,7 @@ struct typed {
 };
 
 static struct json_mut *typed_object(const struct typed *typed, const struct json *object,
-                                     const char *const *known, size_t known_count);
-
-#define TYPED(typed, object, known)                                                                \
-    typed_object((typed), (object), (known), sizeof(known) / sizeof((known)[0]))
+                                     const char *type);
 
 /* ---- values by the name of their member; NULL: the member goes ---- */
 
@@ -187,7 +111,7 @@ static struct json_mut *typed_map(const struct typed *typed, struct str name,
 /* A container says its name and its resources even when it has none. */
 static struct json_mut *typed_container(const struct typed *typed, const struct json *container)
 {
-    struct json_mut *copy = TYPED(typed, container, container_members);
+    struct json_mut *copy = typed_object(typed, container, "Container");
 
     if (typed->purpose == FOR_BYTES) {
         if (!json_mut_get(copy, STR("name")))
@@ -209,14 +133,14 @@ static struct json_mut *typed_list(const struct typed *typed, struct str name,
     while (json_next_item(&iter, &item))
         json_push(copy, !json_is_object(item) ? json_copy(typed->build, item)
                         : are_containers      ? typed_container(typed, item)
-                                              : typed_object(typed, item, NULL, 0));
+                                              : typed_object(typed, item, NULL));
     return json_mut_len(copy) > 0 ? copy : NULL;
 }
 
 static struct json_mut *typed_struct(const struct typed *typed, struct str name,
                                      const struct json *object)
 {
-    struct json_mut *copy = typed_object(typed, object, NULL, 0);
+    struct json_mut *copy = typed_object(typed, object, NULL);
 
     if (typed->purpose == FOR_MEANING)
         return json_mut_len(copy) > 0 ? copy : NULL;
@@ -253,9 +177,9 @@ static struct json_mut *typed_member(const struct typed *typed, struct str name,
     return is_zero(value) && !IS_IN(pointers, name) ? NULL : json_copy(typed->build, value);
 }
 
-/* known: its members; NULL: any. */
+/* type: whose members stay (kube/types.h); NULL: all stay. */
 static struct json_mut *typed_object(const struct typed *typed, const struct json *object,
-                                     const char *const *known, size_t known_count)
+                                     const char *type)
 {
     struct json_mut *copy = json_new_object(typed->build), *member;
     struct json_iter iter = json_iter(object);
@@ -263,8 +187,7 @@ static struct json_mut *typed_object(const struct typed *typed, const struct jso
     struct str key;
 
     while (json_next_member(&iter, &key, &value))
-        if ((!known || is_in(key, known, known_count)) &&
-            (member = typed_member(typed, key, value)))
+        if ((!type || kube_type_has(type, key)) && (member = typed_member(typed, key, value)))
             json_put_key(typed->build, copy, key, member);
     return copy;
 }
@@ -294,12 +217,25 @@ static struct json_mut *replacing(struct json_build *build, struct json_mut *obj
     return object;
 }
 
+/* Fields that the Slinky operator does not know are in the bytes only when they say something. */
+static void put_own_fields(struct json_build *build, const struct json *spec,
+                           struct json_mut *wanted)
+{
+    static const char *const known[] = { "template",  "slurmd",         "logfile",          "ssh",
+                                         "extraConf", "ordinalPadding", "oversubscribeNode" };
+
+    for (const struct spec_field *field = spec_nodeset; field->path; field++)
+        if (field->traits & SPEC_ROLLS && !IS_IN(known, str_of(field->path)) &&
+            !spec_is_absent(field, spec_at(spec, field->path)))
+            json_put(build, wanted, field->path, json_copy(build, spec_at(spec, field->path)));
+}
+
 static struct json_mut *wanted_spec(struct json_build *build, const struct kube_object *nodeset)
 {
     const struct typed typed = { build, FOR_BYTES };
     const struct json *spec = operator_spec(nodeset);
     const struct json *pod = json_at(spec, "template", "spec");
-    struct json_mut *pod_spec = TYPED(&typed, pod, pod_members);
+    struct json_mut *pod_spec = typed_object(&typed, pod, "PodSpec");
     struct json_mut *wanted = json_new_object(build);
 
     if (!json_mut_get(pod_spec, STR("containers")))
@@ -308,7 +244,7 @@ static struct json_mut *wanted_spec(struct json_build *build, const struct kube_
                                                             : json_new_null(build));
     json_put(build, wanted, "template",
              json_format(build, "{'$patch':'replace','metadata':%m,'spec':%m}",
-                         typed_object(&typed, json_at(spec, "template", "metadata"), NULL, 0),
+                         typed_object(&typed, json_at(spec, "template", "metadata"), NULL),
                          pod_spec));
     json_put(build, wanted, "slurmd",
              replacing(build, typed_container(&typed, json_get(spec, "slurmd"))));
@@ -317,11 +253,12 @@ static struct json_mut *wanted_spec(struct json_build *build, const struct kube_
                  replacing(build, typed_container(&typed, json_get(spec, "logfile"))));
     if (json_exists(json_get(spec, "ssh")))
         json_put(build, wanted, "ssh",
-                 replacing(build, typed_object(&typed, json_get(spec, "ssh"), NULL, 0)));
+                 replacing(build, typed_object(&typed, json_get(spec, "ssh"), NULL)));
     if (json_str(json_get(spec, "extraConf")).len > 0)
         json_put_str(build, wanted, "extraConf", json_str(json_get(spec, "extraConf")));
     json_put_i64(build, wanted, "ordinalPadding", spec_number(nodeset, "ordinalPadding"));
     json_put_bool(build, wanted, "oversubscribeNode", spec_flag(nodeset, "oversubscribeNode"));
+    put_own_fields(build, spec, wanted);
     return wanted;
 }
 
@@ -366,7 +303,7 @@ struct json_doc *nodeset_data_meaning(const struct json *data)
         if (member && (json_mut_type(member) != JSON_OBJECT || json_mut_len(member) > 0))
             json_put_key(build, meaning, key, member);
     }
-    json_put_at(build, meaning, TYPED(&typed, json_at(spec, "template", "spec"), pod_members),
+    json_put_at(build, meaning, typed_object(&typed, json_at(spec, "template", "spec"), "PodSpec"),
                 "template", "spec");
     labels = json_object_at(build, meaning, "template", "metadata", "labels");
     iter = json_iter(json_at(spec, "template", "metadata", "labels"));

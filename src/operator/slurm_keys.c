@@ -124,7 +124,8 @@ static bool workload_has(const struct operator_world *world, const struct kube_o
         kube_cache_get(is_deployment ? world->deployments : world->statefulsets, owner->ns, name);
     return !workload ||
            (has_mark(json_at(operator_spec(workload), "template", "metadata"), mark) &&
-            sync_is_rolled_out(operator_tree(workload), spec_number(workload, "replicas")));
+            sync_is_rolled_out(operator_tree(workload),
+                               json_i64_or(json_get(operator_spec(workload), "replicas"), 1)));
 }
 
 static bool workers_have(const struct operator_world *world, const struct kube_object *nodeset,

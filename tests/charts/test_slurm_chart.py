@@ -324,7 +324,7 @@ def test_the_picture_can_be_left_out(tmp_path: Path) -> None:
     ("nodesets.A.replicas=1", "nodesets.A: is no value of this chart"),
     ("nodesets.a.replicas=-1", "nodesets.a.replicas: -1 is out of range"),
     ("nodesets.a.replicas=two", "nodesets.a.replicas: got string, want integer or null"),
-    ("nodesets.a.scalingMode=Set", "nodesets.a.scalingMode: Set is none of StatefulSet, DaemonSet"),
+    ("nodesets.a.scalingMode=Set", "nodesets.a.scalingMode: Set is none of DaemonSet, StatefulSet"),
     ("nodesets.a.slurmd.image.name=x", "nodesets.a.slurmd.image: no such value can be here"),
     ("prologScriptRefs[0].key=x", "prologScriptRefs[0].name: is missing"),
     ("vendor.nvidia.dcgm.jobMappingDir=x", 'vendor.nvidia.dcgm.jobMappingDir: "x" does not match'),

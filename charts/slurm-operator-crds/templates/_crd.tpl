@@ -4,7 +4,9 @@ The file of each kind describes the kind in YAML; docs/crds.md lists the result:
   kind, plural, shortNames, description
   columns  the print columns: [name, type, JSON path, description, priority (0 if left out)]
   scale    true if the kind has the scale subresource
-  spec     the schema of the spec
+  spec     the description of the spec; its fields are those of specs/<plural>.json, which PYTHONPATH=dev python3 -m slincdev.crds
+           writes from what the operator knows of them
+  rules    rules for the spec, or for one of its fields, in CEL
   status   fields of the status, beside conditions and observedGeneration, which all kinds have; and its required list */}}
 {{- define "crds.crd" -}}
 {{- if .Error }}{{ fail .Error }}{{ end -}}
@@ -54,7 +56,7 @@ spec:
             kind: {type: string, description: {{ printf "Kind of the object: %s." .kind | quote }}}
             metadata: {type: object}
             spec:
-              {{- toYaml .spec | nindent 14 }}
+              {{- toYaml .fields | nindent 14 }}
             status:
               {{- include "crds.status" .status | nindent 14 }}
 {{- end }}
@@ -102,6 +104,11 @@ properties:
 {{- if .crd.Error }}{{ fail .crd.Error }}{{ end -}}
 {{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" (printf "%s.slinky.slurm.net" .crd.plural) | default dict }}
 {{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $there }}
+{{- $fields := .root.Files.Get (printf "specs/%s.json" .crd.plural) | fromJson }}
+{{- range $at, $rules := .crd.rules }}
+{{- $_ := set (eq $at "spec" | ternary $fields (get $fields.properties $at)) "x-kubernetes-validations" $rules }}
+{{- end }}
+{{- $_ := set .crd "fields" (merge $fields (dict "type" "object" "description" .crd.spec)) }}
 {{- if or .root.Chart.IsRoot (not $there) (eq $release .root.Release.Name) }}
 {{- include "crds.crd" .crd | fromYaml | toYaml }}
 {{- end }}

@@ -29,6 +29,17 @@
 {{- toYaml $sets }}
 {{- end }}
 
+{{/* Adds to a spec the values that have the name and the meaning of a field; those that are not given are left out. schema.json lists them:
+(dict "root" $ "kind" "nodeset"|"loginset" "set" VALUES "into" SPEC) */}}
+{{- define "slurm.asIs" -}}
+{{- range $field := (index (.root.Files.Get "schema.json" | fromJson).definitions .kind).asIs }}
+{{- $value := get $.set $field }}
+{{- if and (hasKey $.set $field) (not (kindIs "invalid" $value)) (or $value (not (or (kindIs "slice" $value) (kindIs "map" $value)))) }}
+{{- $_ := set $.into $field $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* whether some pod reads sssd.conf */}}
 {{- define "slurm.needsSssd" -}}
 {{- if include "slurm.sets" (dict "root" . "kind" "loginset") | fromYaml -}}

@@ -75,6 +75,82 @@ static void an_empty_nodeset_has_the_hash_of_the_contract(void **state)
     desk_done(&desk);
 }
 
+/* A value that the field has not by default; NULL: its fields have rows of their own. */
+static const char *other_value(const struct spec_field *field)
+{
+    static const char *const of_types[][2] = {
+        { "boolean", "true" },
+        { "string", "\"x\"" },
+        { "line", "\"x\"" },
+        { "time", "\"2026-01-01T00:00:00Z\"" },
+        { "count", "7" },
+        { "amount", "7" },
+        { "Ref", "{\"name\":\"x\"}" },
+        { "KeyRef", "{\"name\":\"x\",\"key\":\"y\"}" },
+        { "[]string", "[\"x\"]" },
+        { "[]PersistentVolumeClaim", "[{\"spec\":{}}]" },
+        { "object", NULL },
+        { "Container", "{\"image\":\"x\"}" },
+        { "PodTemplate", "{\"spec\":{\"hostname\":\"x\"}}" },
+    };
+
+    if (field->absent && strcmp(field->absent, "true") == 0)
+        return "false";
+    if (strncmp(field->type, "one of ", 7) == 0)
+        return "\"other\"";
+    for (size_t i = 0; i < sizeof(of_types) / sizeof(of_types[0]); i++)
+        if (strcmp(of_types[i][0], field->type) == 0)
+            return of_types[i][1];
+    fail_msg("%s has the type %s, of which this test knows no value", field->path, field->type);
+    return NULL;
+}
+
+/* Whether the row or the one of an object around it says that a change replaces workers. */
+static bool rolls(const struct spec_field *field)
+{
+    for (const struct spec_field *row = spec_nodeset; row->path; row++) {
+        size_t length = strlen(row->path);
+
+        if (row->traits & SPEC_ROLLS && strncmp(row->path, field->path, length) == 0 &&
+            (field->path[length] == '\0' || field->path[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static void a_field_is_part_of_the_revision_if_its_row_says_so_and_not_otherwise(void **state)
+{
+    auto_buf struct buf without = { .max = MAX_TEXT };
+    struct desk desk;
+    unsigned yes = 0, no = 0;
+
+    desk_init(&desk);
+    assert_int_equal(nodeset_data(made_nodeset(&desk, "{}"), NULL, &without, NULL), 0);
+    for (const struct spec_field *field = spec_nodeset; field->path; field++) {
+        auto_json_build struct json_build *build = json_build_new();
+        auto_json_doc struct json_doc *value = NULL, *spec = NULL;
+        struct json_mut *object = json_new_object(build), *at = object;
+        struct str rest = str_of(field->path), step;
+        auto_buf struct buf text = { .max = MAX_TEXT }, data = { .max = MAX_TEXT };
+
+        if (!other_value(field))
+            continue;
+        assert_int_equal(json_parse(str_of(other_value(field)), MAX_TEXT, &value, NULL), 0);
+        while (str_next(&rest, '.', &step))
+            at =
+                json_put_key(build, at, step,
+                             rest.at ? json_new_object(build) : json_copy(build, json_root(value)));
+        spec = json_freeze(object);
+        json_write(json_root(spec), &text);
+        assert_int_equal(nodeset_data(made_nodeset(&desk, buf_text(&text)), NULL, &data, NULL), 0);
+        if ((strcmp(buf_text(&data), buf_text(&without)) != 0) != rolls(field))
+            fail_msg("%s: %s", field->path, rolls(field) ? "is not in it" : "is in it");
+        *(rolls(field) ? &yes : &no) += 1;
+    }
+    assert_true(yes >= 9 && no >= 15);
+    desk_done(&desk);
+}
+
 #define CHART_NODESET(chart)                                                                       \
     "{'ordinalPadding':0,'oversubscribeNode':false,"                                               \
     "'slurmd':{'image':'slurmd:1','imagePullPolicy':'IfNotPresent','args':[],'env':[]},"           \
@@ -449,6 +525,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_nodeset_has_the_hash_of_the_contract),
+        cmocka_unit_test(a_field_is_part_of_the_revision_if_its_row_says_so_and_not_otherwise),
         cmocka_unit_test(a_nodeset_of_the_chart_has_the_hash_of_the_contract),
         cmocka_unit_test(recorded_revisions_have_their_bytes_and_hash),
         cmocka_unit_test(labels_of_charts_give_other_bytes),

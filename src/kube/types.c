@@ -1,14 +1,13 @@
-/* admit_types.c - types of the fields of Containers, PodSpecs and ServiceSpecs, which the schema of
- * the custom resources leaves open.
+/* types.c - the fields of Containers, PodSpecs and ServiceSpecs, by type.
  *
  * One row of the table has all fields of one Kubernetes type that are of one type themselves. A
  * field that no row has is not checked: Kubernetes may be newer than the table. */
-#include "operator/admit_rules.h"
+#include "kube/types.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MAX_PATH = 240, MAX_DEPTH = 16 };
+enum { MAX_PATH = 240, MAX_TEXT = 320, MAX_DEPTH = 16 };
 
 static const struct field_row {
     const char *type;   /* whose fields */
@@ -27,7 +26,7 @@ static const struct field_row {
     { "Container", "[]EnvFrom", "envFrom" },
     { "Container", "[]VolumeMount", "volumeMounts" },
     { "Container", "[]VolumeDevice", "volumeDevices" },
-    { "Container", "[]object", "resizePolicy" },
+    { "Container", "[]object", "resizePolicy restartPolicyRules" },
     { "Container", "Resources", "resources" },
     { "Container", "Probe", "livenessProbe readinessProbe startupProbe" },
     { "Container", "Lifecycle", "lifecycle" },
@@ -100,7 +99,7 @@ static const struct field_row {
     { "PodSpec", "DNSConfig", "dnsConfig" },
     { "PodSpec", "PodSecurityContext", "securityContext" },
     { "PodSpec", "Resources", "resources" },
-    { "PodSpec", "object", "os" },
+    { "PodSpec", "object", "os schedulingGroup workloadRef" },
 
     { "Named", "string", "name" },
     { "Named", "required", "name" },
@@ -164,7 +163,8 @@ static const struct field_row {
 static const size_t row_count = sizeof(rows) / sizeof(rows[0]);
 
 struct walk {
-    struct admit_check *check;
+    kube_type_report report;
+    void *context;
     char path[MAX_PATH];
     size_t length;
     unsigned depth;
@@ -198,19 +198,21 @@ static void leave(struct walk *walk, size_t before)
     walk->path[before] = '\0';
 }
 
-static void report(struct walk *walk, const char *text)
+static void report_type(const struct walk *walk, const char *wanted, const struct json *found)
 {
-    struct admit_check *check = walk->check;
+    char text[MAX_TEXT];
 
-    if (check->mistyped.count < ADMIT_MAX_FINDINGS)
-        check->mistyped.at[check->mistyped.count++] =
-            str_of(arena_printf(check->arena, "%s: %s", walk->path, text));
+    (void)snprintf(text, sizeof(text), "%s: wants %s, found %s", walk->path, wanted,
+                   json_type_name(json_type(found)));
+    walk->report(walk->context, text);
 }
 
-static void report_type(struct walk *walk, const char *wanted, const struct json *found)
+static void report_missing(const struct walk *walk)
 {
-    report(walk, arena_printf(walk->check->arena, "wants %s, found %s", wanted,
-                              json_type_name(json_type(found))));
+    char text[MAX_TEXT];
+
+    (void)snprintf(text, sizeof(text), "%s: is missing", walk->path);
+    walk->report(walk->context, text);
 }
 
 /* ---- values ---- */
@@ -252,7 +254,7 @@ static void check_fields(struct walk *walk, const struct json *value, const stru
         if (strcmp(row->wanted, "required") != 0)
             check_value(walk, json_get_str(value, field), row->wanted);
         else if (!json_exists(json_get_str(value, field)))
-            report(walk, "is missing");
+            report_missing(walk);
         leave(walk, before);
     }
 }
@@ -308,10 +310,31 @@ static void check_value(struct walk *walk, const struct json *value, const char 
     }
 }
 
-void admit_check_type(struct admit_check *check, const char *path, const struct json *value,
-                      const char *type)
+bool kube_type_is_known(const char *type)
 {
-    struct walk walk = { .check = check };
+    for (size_t i = 0; i < row_count; i++)
+        if (strcmp(rows[i].type, type[0] == '[' ? type + 2 : type) == 0)
+            return true;
+    return false;
+}
+
+bool kube_type_has(const char *type, struct str name)
+{
+    for (size_t i = 0; i < row_count; i++) {
+        struct str rest = str_of(rows[i].fields), field;
+
+        if (strcmp(rows[i].type, type) == 0)
+            while (str_next(&rest, ' ', &field))
+                if (str_eq(field, name))
+                    return true;
+    }
+    return false;
+}
+
+void kube_type_check(const char *type, const char *path, const struct json *value,
+                     kube_type_report report, void *context)
+{
+    struct walk walk = { .report = report, .context = context };
 
     (void)enter(&walk, "%s", path);
     check_value(&walk, value, type);
