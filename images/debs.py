@@ -1,7 +1,8 @@
 """debs.py - the Debian packages of all images, fetched once and kept with their checksums.
 
 The network is used only by Store.fetch: the machine's apt resolves the packages of every recipe
-from the suite, checks signatures and downloads. From then on the store is a small package
+from the suite, checks signatures and downloads; SLINC_SLURM_SOURCES names a list of other sources
+for apt, such as those of another distribution with an older Slurm. From then on the store is a small package
 repository of its own (flat, with a Packages index that carries each SHA-256), so that images are
 rebuilt from the very same files without a network, also when the suite has moved on.
 """
@@ -104,9 +105,10 @@ class Store:
         for name in ("lists/partial", "archives/partial", "etc"):
             (scratch / name).mkdir(parents=True, exist_ok=True)
         (scratch / "status").touch()
-        mirror = run([str(recipes.IMAGES.parent / "dev" / "mirror")]).strip()
-        sources = scratch / "sources.list"
-        sources.write_text(f"deb [signed-by={KEYRING}] {mirror} {self.suite} main\n")
+        sources = Path(os.environ.get("SLINC_SLURM_SOURCES") or scratch / "sources.list").absolute()
+        if "SLINC_SLURM_SOURCES" not in os.environ:
+            mirror = run([str(recipes.IMAGES.parent / "dev" / "mirror")]).strip()
+            sources.write_text(f"deb [signed-by={KEYRING}] {mirror} {self.suite} main\n")
         config = scratch / "apt.conf"
         config.write_text(
             apt_conf(

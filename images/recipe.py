@@ -114,14 +114,14 @@ def titles() -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """The lines of dev/versions.env that the images depend on."""
+    """The lines of dev/versions.env that the images depend on. SLINC_SLURM_VERSION and SLINC_SLURM_SUITE go before them."""
     found = dict(DEFAULT_VERSIONS)
     if VERSIONS.exists():
         for line in VERSIONS.read_text().splitlines():
             name, sign, value = line.partition("=")
             if sign and name.strip() in found:
                 found[name.strip()] = value.strip()
-    return found
+    return {name: os.environ.get(f"SLINC_{name}") or value for name, value in found.items()}
 
 
 def program_version() -> str:

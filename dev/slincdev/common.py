@@ -36,9 +36,10 @@ def state_root() -> Path:
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """The pinned versions of dev/versions.env."""
+    """The pinned versions of dev/versions.env; for Slurm's the environment goes before them, as for the images."""
     lines = (line.strip() for line in (DEV / "versions.env").read_text().splitlines())
-    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    return found | {name: os.environ[f"SLINC_{name}"] for name in ("SLURM_SUITE", "SLURM_VERSION") if os.environ.get(f"SLINC_{name}")}
 
 
 def run(argv: list[str | Path], *, what: str | None = None, **options) -> str:

@@ -13,10 +13,10 @@ from threading import local
 from urllib.parse import quote
 
 from .cluster import Cluster
-from .common import PATIENCE, Fail
+from .common import PATIENCE, Fail, versions
 from .kube import ApiError
 
-API = "v0.0.45"
+API = {"25.11": "v0.0.44"}.get(versions()["SLURM_VERSION"], "v0.0.45")
 
 
 def with_token(command: Callable[[], str]) -> str:

@@ -56,6 +56,15 @@ def test_versions_are_read_from_the_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert recipes.versions() == {"SLURM_SUITE": "sid", "SLURM_VERSION": "27.11"}
     monkeypatch.setattr(recipes, "VERSIONS", tmp_path / "none")
     assert recipes.versions() == recipes.DEFAULT_VERSIONS
+    monkeypatch.setenv("SLINC_SLURM_VERSION", "25.11")
+    assert recipes.versions() == recipes.DEFAULT_VERSIONS | {"SLURM_VERSION": "25.11"}
+
+
+def test_packages_may_come_from_other_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For an older Slurm than Debian has."""
+    monkeypatch.setenv("SLINC_SLURM_SOURCES", str(tmp_path / "other.list"))
+    environment = debs.Store(tmp_path / "store", "other", "25.11")._prepare_apt(tmp_path / "scratch")
+    assert f'Dir::Etc::sourcelist "{tmp_path}/other.list";' in Path(environment["APT_CONFIG"]).read_text()
 
 
 def test_a_key_changes_with_packages_base_and_name_only_then() -> None:
