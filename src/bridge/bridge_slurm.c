@@ -160,6 +160,8 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     struct bridge *bridge = context;
     struct bridge_facts *facts = &bridge->world.facts;
     bool is_news = sight != facts->job_visibility, knew = facts->knows_job_visibility;
+    unsigned version = slurm_client_version(bridge->slurm); /* 0: nobody answered */
+    bool has_conf = version == 0 || version >= slurm_endpoint(SLURM_CONF)->since;
     bool knew_user = facts->slurm_user[0] != '\0';
 
     bridge->is_checking = false;
@@ -180,8 +182,8 @@ static void on_site(void *context, enum slurm_sight sight, const char *why,
     if (is_news && sight == SLURM_SEES_PART)
         log_error("Slurm is not asked for jobs: its token must see all of them",
                   LOG_TEXT("why", why));
-    loop_timer_start(bridge->links.loop, &bridge->look_at_site, site ? SIGHT_US : RETRY_US,
-                     ask_site, bridge);
+    loop_timer_start(bridge->links.loop, &bridge->look_at_site,
+                     site || !has_conf ? SIGHT_US : RETRY_US, ask_site, bridge);
 }
 
 static void ask_site(void *context)

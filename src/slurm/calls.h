@@ -71,8 +71,10 @@ struct slurm_call *slurm_jobs_cancel(struct slurm_client *client, const int64_t 
                                      slurm_done done, void *context);
 
 /* The same by name: a job's sluid, or its id as text. A sluid is never given to another job, so a
- * request that is carried out late cannot hit one; v0.0.44 and later. Where tokens are signed it
- * has one that dies after 12 s, so that it cannot be carried out much later either. */
+ * request that is carried out late cannot hit one. Where tokens are signed it has one that dies
+ * after 12 s, so that it cannot be carried out much later either. Slurm 25.11 (v0.0.44) shows
+ * sluids, but refuses them here: below SLURM_CANCEL_BY_SLUID a name must be an id. */
+enum { SLURM_CANCEL_BY_SLUID = 45 };
 struct slurm_call *slurm_jobs_cancel_named(struct slurm_client *client, const char *const *names,
                                            size_t count, slurm_done done, void *context);
 

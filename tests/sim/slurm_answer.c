@@ -110,6 +110,7 @@ static const struct {
     { 2101, 422, "Partition is in a down state" },
     { 2113, 422, "Invalid group id" },
     { 2127, 422, "Environment is missing in job" },
+    { 2137, 422, "JobID can not be zero" },
     { 2164, 422, "Unable to resolve group ID to group name" },
     { 2166, 422, "Unable to resolve user ID to user name" },
     { 2168, 422, "Node already exists in the node table" },

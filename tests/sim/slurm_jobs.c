@@ -493,11 +493,27 @@ void ctld_run_job_cancel(struct ctld_call *call)
     ctld_finish(call);
 }
 
+/* Slurm 25.11 reads a sluid as the number 0, and cancels none of the list. */
+static bool has_unread_sluid(const struct ctld_call *call)
+{
+    struct json_iter iter = json_iter(json_get(call->body, "jobs"));
+    const struct json *item;
+
+    while (call->version < 45 && json_next_item(&iter, &item))
+        if (str_starts(json_str(item), STR("s")))
+            return true;
+    return false;
+}
+
 void ctld_run_jobs_cancel(struct ctld_call *call)
 {
     struct json_iter iter = json_iter(json_get(call->body, "jobs"));
     const struct json *item;
 
+    if (has_unread_sluid(call)) {
+        ctld_refuse(call, 2137);
+        return;
+    }
     ctld_begin(call);
     buf_add_text(&call->answer->body, "\"status\":[");
     while (json_next_item(&iter, &item))

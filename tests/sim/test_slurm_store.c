@@ -110,6 +110,8 @@ static void before_26_05_a_refusal_is_500(void **state)
     assert_int_equal(number(cluster), 2000);
     assert_int_equal(call(cluster, "POST", V "job/submit", "{\"job\":{}}"), 422);
     assert_int_equal(number(cluster), 9000);
+    assert_int_equal(call(cluster, "DELETE", "/slurm/v0.0.44/jobs/", "{\"jobs\":[\"s1\"]}"), 500);
+    assert_int_equal(number(cluster), 2137);
 }
 
 static void a_site_plugin_rewrites_comments_and_leaves_extra(void **state)

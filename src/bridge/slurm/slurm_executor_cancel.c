@@ -58,6 +58,8 @@ static void give_up(struct slurm_task *task)
 
 static struct slurm_call *send(struct slurm_batch *batch)
 {
+    struct slurm_client *client = batch->queue->lane->client;
+    bool takes_sluids = slurm_client_version(client) >= SLURM_CANCEL_BY_SLUID;
     const char *names[MAX_BATCH];
     size_t count = 0;
 
@@ -70,10 +72,9 @@ static struct slurm_call *send(struct slurm_batch *batch)
                         NULL);
         /* By its sluid where that is known: a cancel that waits in slurmrestd while slurmctld is
          * down must not hit another job that has got the id since. */
-        names[count++] = detail->sluid[0] ? detail->sluid : detail->base.name;
+        names[count++] = takes_sluids && detail->sluid[0] ? detail->sluid : detail->base.name;
     }
-    return slurm_jobs_cancel_named(batch->queue->lane->client, names, count, slurm_batch_answered,
-                                   batch);
+    return slurm_jobs_cancel_named(client, names, count, slurm_batch_answered, batch);
 }
 
 /* ---- answers ---- */

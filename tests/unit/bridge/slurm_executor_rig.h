@@ -23,6 +23,8 @@
 #define V45 "/slurm/v0.0.45"
 enum { SECOND_US = 1000000, MS_US = 1000, MAX_ENDS = 1200 };
 
+static unsigned rig_version = 45; /* of the API: what the next rig speaks, and gets answers to */
+
 struct end {
     bool is_over;
     enum kube_outcome outcome;
@@ -124,7 +126,7 @@ static inline void rig_actor(struct rig *rig, int64_t submits_per_second)
 static inline int rig_up(void **state)
 {
     struct rig *rig = mem_alloc(sizeof(*rig));
-    struct slurm_client_options options = { .version = 45, .seed = 1 };
+    struct slurm_client_options options = { .version = rig_version, .seed = 1 };
 
     clock_init_virtual(&rig->clock, INT64_C(1700000000) * SECOND_US);
     rig->loop = loop_new_virtual(&rig->clock);
@@ -225,7 +227,7 @@ static inline void rig_answers(struct rig *rig, const char *method, const char *
 {
     auto_buf struct buf whole = { .max = 1000 };
 
-    buf_printf(&whole, V45 "%s", path);
+    buf_printf(&whole, "/slurm/v0.0.%u%s", rig_version, path);
     fake_answer(rig->fake, method, buf_text(&whole),
                 (struct fake_answer){ .status = status, .body = body });
 }

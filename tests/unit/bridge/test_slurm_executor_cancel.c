@@ -53,6 +53,22 @@ static void a_job_is_cancelled_by_its_sluid_where_that_is_known(void **state)
     assert_string_equal(fake_sent(rig->fake, 0)->body, "{\"jobs\":[\"s38HM\",\"8\"]}");
 }
 
+/* Slurm 25.11 answers "JobID can not be zero". */
+static void a_slurm_that_takes_no_sluids_is_told_the_id(void **state)
+{
+    struct rig *rig;
+
+    rig_version = 44;
+    rig = rig_fresh(state);
+    rig_job(rig, 7, "s38HM", "RUNNING", "ns/a.1");
+    rig_answers(rig, "DELETE", "/jobs/", 200, CANCELLED_BODY);
+    rig_reads_job(rig, 7, "CANCELLED", "ns/a.1");
+    rig_version = 45;
+    cancel(rig, "7", NULL);
+    rig_run(rig, MS_US);
+    assert_string_equal(fake_sent(rig->fake, 0)->body, "{\"jobs\":[\"7\"]}");
+}
+
 static void several_cancels_of_one_turn_are_one_call(void **state)
 {
     struct rig *rig = *state;
@@ -441,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_job_is_cancelled_and_read),
         TEST(a_job_is_cancelled_by_its_sluid_where_that_is_known),
+        TEST(a_slurm_that_takes_no_sluids_is_told_the_id),
         TEST(several_cancels_of_one_turn_are_one_call),
         TEST(a_status_that_names_nobody_is_believed_of_everybody),
         TEST(an_attempt_that_is_cancelled_is_given_up_also_of_a_group),
