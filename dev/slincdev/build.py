@@ -128,7 +128,7 @@ def _build_kube(target: Path) -> None:
 def _build_part_of(module: str, name: str):
     """The main function in dev/<name>, which takes of the module what we need. The pin is <NAME>_VERSION."""
     def build(target: Path) -> None:
-        _check_required(name, module, versions()[f"{name.upper()}_VERSION"])
+        _check_required(name, module, versions()[f"{name.upper().replace('-', '_')}_VERSION"])
         _go(["build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / name), "."], cwd=DEV / name,
             env={"CGO_ENABLED": "0"}, what=f"building {module}")
     return build
@@ -231,6 +231,7 @@ def _part_programs() -> list[Program]:
         Program("certmanager", pin["CERTMANAGER_VERSION"], ("certmanager",), _build_part_of("github.com/cert-manager/cert-manager", "certmanager")),
         Program("jobset", pin["JOBSET_VERSION"], ("jobset",), _build_in_module("sigs.k8s.io/jobset", ".", "jobset")),
         Program("lws", pin["LWS_VERSION"], ("lws",), _build_in_module("sigs.k8s.io/lws", "./cmd", "lws")),
+        Program("kube-router", pin["KUBE_ROUTER_VERSION"], ("kube-router",), _build_part_of("github.com/cloudnativelabs/kube-router", "kube-router")),
         Program("dra-example", pin["DRA_EXAMPLE_VERSION"], ("dra-example",),
                 _build_in_module("sigs.k8s.io/dra-example-driver", "./cmd/dra-example-kubeletplugin", "dra-example")),
         *(Program(name, pin["PROMETHEUS_VERSION"], (name,), _from_deb(name, pin["PROMETHEUS_VERSION"], name)) for name in ("prometheus", "promtool")),
