@@ -5,6 +5,7 @@
 #include "cli/doctor.h"
 #include "cli/replica.h"
 #include "cmd/replica_page.h"
+#include "cmd/takeover.h"
 #include "codec/base64.h"
 #include "codec/jwt.h"
 #include "kube/review.h"
@@ -20,6 +21,10 @@ static const struct flag doctor_flags[] = {
     { "only", FLAG_TEXT, TERMINAL_AT(only), "", "areas or ids of checks, by commas" },
     { "fail-on", FLAG_TEXT, TERMINAL_AT(fail_on), "fail",
       "exit with 6 when a check fails, also when it warns (warn), or never" },
+    { "takeover", FLAG_TEXT, TERMINAL_AT(takeover), "",
+      "what this switch would do: a file that helm upgrade --dry-run=server -o json wrote" },
+    { "from", FLAG_TEXT, TERMINAL_AT(from), "",
+      "the release that is there: a file that helm status -o json wrote" },
     { "list", FLAG_BOOL, TERMINAL_AT(list), "false", "list the checks and run none" },
     TERMINAL_FLAGS,
 };
@@ -464,6 +469,17 @@ static int examine(struct terminal *terminal)
     return code;
 }
 
+static int examine_takeover(struct terminal *terminal)
+{
+    enum doctor_result worst = DOCTOR_OK;
+    int code = takeover_examine(terminal, &worst);
+
+    if (code != TERMINAL_OK)
+        return code;
+    (void)terminal_print(terminal);
+    return exit_of(terminal, worst);
+}
+
 static int run_doctor(struct terminal *terminal, int count, char **words)
 {
     struct str fail_on = str_of(terminal->flags.fail_on);
@@ -478,6 +494,8 @@ static int run_doctor(struct terminal *terminal, int count, char **words)
         (void)err_wrap(&err, "--only");
         return terminal_fail(terminal, TERMINAL_USAGE, err.text);
     }
+    if (terminal->flags.takeover[0])
+        return examine_takeover(terminal);
     if (!terminal->flags.list)
         return examine(terminal);
     doctor_list(terminal->flags.is_json, &terminal->arena, &terminal->out);

@@ -22,7 +22,7 @@ enum { TERMINAL_ANSWER_US = 10 * 1000000 };
 
 struct terminal_flags {
     const char *partition, *user, *ns, *output, *color, *kubeconfig, *context;
-    const char *reason, *only, *fail_on;
+    const char *reason, *only, *fail_on, *takeover, *from;
     bool no_headers, exit_code, list, client;
     bool is_json; /* of output */
 };

@@ -1,15 +1,17 @@
 /* test_worlds.c - documents of the APIs in, what a person reads out.
  *
- * A world has `show` (queue, nodes, why, drain or resume), `jobs` and `nodes` as documents of
- * view.slinky.slurm.net, `pod`, `nodeset`, `pods`, `events`, `decision` (of the bridge), `job` (an
- * id), `missing` (why Slurm's part could not be read), `partition`, `user`, `now` (RFC 3339), and
- * `expect`: the whole text, or `fails`: the error. Of `why` also `json`: texts of its JSON. Of
- * drain and resume: `node`, `reason`, and `patch`: what is sent. Of doctor: `facts` by the names of
+ * A world has `show` (queue, nodes, why, doctor, takeover, drain or resume), `jobs` and `nodes` as
+ * documents of view.slinky.slurm.net, `pod`, `nodeset`, `pods`, `events`, `decision` (of the
+ * bridge), `job` (an id), `missing` (why Slurm's part could not be read), `partition`, `user`,
+ * `now` (RFC 3339), and `expect`: the whole text, or `fails`: the error. Of `why` also `json`:
+ * texts of its JSON. Of takeover: `before` and `after`, releases as Helm prints them. Of drain and
+ * resume: `node`, `reason`, and `patch`: what is sent. Of doctor: `facts` by the names of
  * fact_names below, those that are not there are missing, and `only`; `worst` is the result. */
 #include "../worlds_read.h"
 #include "cli/doctor.h"
 #include "cli/mark.h"
 #include "cli/show.h"
+#include "cli/takeover.h"
 #include "cli/text.h"
 
 #include <setjmp.h>
@@ -128,6 +130,35 @@ static int examine(const struct json *root, struct arena *arena, struct buf *out
     return 0;
 }
 
+static int read_release(const struct json *root, const char *key,
+                        struct takeover_release *ret_release, struct err *err)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, 1 << 20);
+    json_write(json_get(root, key), &text);
+    return takeover_read(buf_str(&text), ret_release, err);
+}
+
+static int tell_takeover(const struct json *root, struct arena *arena, struct buf *out,
+                         struct err *err)
+{
+    struct takeover_release before = { .doc = NULL }, after = { .doc = NULL };
+    struct takeover_report report = { .arena = arena };
+    auto_buf struct buf as_json = { .max = 1 << 20 };
+    int result = read_release(root, "before", &before, err);
+
+    if (result == 0 && (result = read_release(root, "after", &after, err)) == 0) {
+        takeover_compare(&before, &after, &report);
+        takeover_write(&report, false, out);
+        takeover_write(&report, true, &as_json);
+        assert_true(str_starts(buf_str(&as_json), STR("{\n  \"summary\": \"release ")));
+    }
+    takeover_done(&before);
+    takeover_done(&after);
+    return result;
+}
+
 static int show(const struct json *root, struct arena *arena, struct buf *out, struct err *err)
 {
     const struct show_options options = {
@@ -142,6 +173,8 @@ static int show(const struct json *root, struct arena *arena, struct buf *out, s
         return tell_why(root, &options, arena, out, err);
     if (str_is(what, "drain") || str_is(what, "resume"))
         return tell_mark(root, str_is(what, "drain"), arena, out, err);
+    if (str_is(what, "takeover"))
+        return tell_takeover(root, arena, out, err);
     if (str_is(what, "doctor"))
         return examine(root, arena, out, err);
     if (str_is(what, "queue"))

@@ -14,6 +14,7 @@
 #include "codec/patch.h"
 #include "fixtures.h"
 #include "operator/plans.h"
+#include "operator/rehearse.h"
 
 enum { MAX_TEXT = 1 << 20 };
 
@@ -338,6 +339,93 @@ static void pods_give_up_rights_with_the_next_change_that_rolls_them(void **stat
     }
 }
 
+/* ---- what is told before ---- */
+
+struct told {
+    struct buf of[REHEARSED_WARNED + 1];
+};
+
+static void on_told(void *context, enum rehearsed what, const char *text)
+{
+    buf_printf(&((struct told *)context)->of[what], "%s\n", text);
+}
+
+static void told_init(struct told *told)
+{
+    for (unsigned i = 0; i <= REHEARSED_WARNED; i++)
+        buf_init(&told->of[i], MAX_TEXT);
+}
+
+static void told_done(struct told *told)
+{
+    for (unsigned i = 0; i <= REHEARSED_WARNED; i++)
+        buf_done(&told->of[i]);
+}
+
+static void a_rehearsal_of_a_take_over_tells_nothing(void **state)
+{
+    struct desk desk;
+    struct told told;
+
+    begin(&desk, *state);
+    desk.world.speaks_slurm = true;
+    told_init(&told);
+    operator_rehearse(&desk.world, on_told, &told);
+    for (unsigned i = 0; i <= REHEARSED_WARNED; i++)
+        assert_string_equal(buf_text(&told.of[i]), "");
+    told_done(&told);
+    desk_done(&desk);
+}
+
+static void a_rehearsal_tells_which_pods_an_image_replaces(void **state)
+{
+    struct desk desk;
+    struct told told;
+
+    begin(&desk, *state);
+    desk.world.speaks_slurm = true;
+    told_init(&told);
+    give_image(&desk, "Controller", "slurmctld");
+    give_image(&desk, "NodeSet", "slurmd");
+    operator_rehearse(&desk.world, on_told, &told);
+    if (!strstr(buf_text(&told.of[REHEARSED_ROLLS]),
+                "StatefulSet site/slurm-controller: its pods are replaced: "
+                "spec.containers[slurmctld].image (ghcr.io/slinkyproject/slurmctld:"
+                "26.05-ubuntu26.04 becomes next), ") ||
+        !strstr(buf_text(&told.of[REHEARSED_ROLLS]),
+                "NodeSet site/slurm-worker-slinky: its 2 workers are replaced, each after its "
+                "drain: spec.slurmd.image (ghcr.io/slinkyproject/slurmd:26.05-ubuntu26.04 becomes "
+                "next)\n"))
+        fail_msg("told: %s", buf_text(&told.of[REHEARSED_ROLLS]));
+    assert_string_equal(buf_text(&told.of[REHEARSED_FAILS]), "");
+    told_done(&told);
+    desk_done(&desk);
+}
+
+static void a_rehearsal_tells_what_the_webhook_refuses(void **state)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    auto_json_doc struct json_doc *changed = NULL, *patch = NULL;
+    const struct json *old;
+    struct desk desk;
+    struct told told;
+
+    begin(&desk, *state);
+    desk.world.speaks_slurm = true;
+    told_init(&told);
+    old = operator_tree(kube_cache_get(desk.world.nodesets, "site", "slurm-worker-slinky"));
+    patch = json_freeze(json_format(build, "{'spec':{'slurmd':{'image':['a list']}}}"));
+    changed = json_freeze(patch_merge_apply(build, old, json_root(patch)));
+    operator_rehearse_review(&desk.world, "NodeSet", old, old, on_told, &told);
+    assert_string_equal(buf_text(&told.of[REHEARSED_REFUSED]), "");
+    operator_rehearse_review(&desk.world, "NodeSet", old, json_root(changed), on_told, &told);
+    if (!strstr(buf_text(&told.of[REHEARSED_REFUSED]),
+                "NodeSet site/slurm-worker-slinky: spec.slurmd.image"))
+        fail_msg("told: %s", buf_text(&told.of[REHEARSED_REFUSED]));
+    told_done(&told);
+    desk_done(&desk);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +446,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(pods_give_up_rights_with_the_next_change_that_rolls_them,
                                   (void *)"slinky-1.2.1"),
         cmocka_unit_test_prestate(pods_give_up_rights_with_the_next_change_that_rolls_them,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(a_rehearsal_of_a_take_over_tells_nothing, (void *)"slinky-1.2.1"),
+        cmocka_unit_test_prestate(a_rehearsal_of_a_take_over_tells_nothing, (void *)"slinky-main"),
+        cmocka_unit_test_prestate(a_rehearsal_tells_which_pods_an_image_replaces,
+                                  (void *)"slinky-main"),
+        cmocka_unit_test_prestate(a_rehearsal_tells_what_the_webhook_refuses,
                                   (void *)"slinky-main"),
     };
 
