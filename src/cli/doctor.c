@@ -26,6 +26,9 @@ const struct doctor_check doctor_checks[] = {
       "clock", NULL, "see to the time synchronisation of both machines" },
     { 107, "kubernetes", "the cluster's DNS has endpoints", BIT(FACT_ENDPOINTS), NULL, doctor_dns,
       "kubectl -n kube-system get pods -l k8s-app=kube-dns" },
+    { 108, "kubernetes", "the definitions are as new as this program", BIT(FACT_CRDS), NULL,
+      doctor_definitions,
+      "helm upgrade slurm-operator-crds, or slurm-operator if it brought them" },
 
     { 201, "slurm", "slurmrestd answers the bridge", BIT(FACT_BRIDGE), "slurmrestd", NULL,
       "see that its name resolves, its Service has endpoints and the token is taken" },

@@ -105,8 +105,9 @@ const struct json *doctor_condition(const struct json *object, const char *type)
 
 /* ---- doctor_cluster.c ---- */
 typedef void doctor_function(const struct doctor *doctor, struct doctor_finding *finding);
-doctor_function doctor_version, doctor_crds, doctor_our_pods, doctor_leases, doctor_access,
-    doctor_dns, doctor_webhooks, doctor_api_services, doctor_view_api, doctor_external_metrics;
+doctor_function doctor_version, doctor_crds, doctor_definitions, doctor_our_pods, doctor_leases,
+    doctor_access, doctor_dns, doctor_webhooks, doctor_api_services, doctor_view_api,
+    doctor_external_metrics;
 /* ---- doctor_slurm.c ---- */
 doctor_function doctor_reads, doctor_database, doctor_load, doctor_latency, doctor_hidden,
     doctor_token, doctor_cpu_manager, doctor_taints, doctor_drained, doctor_jobs_without_pods,

@@ -1,5 +1,6 @@
 /* doctor_cluster.c - checks of the Kubernetes side: versions, our pods, leases, rights, webhooks,
  * aggregated APIs. */
+#include "cli/definitions.h"
 #include "cli/doctor.h"
 #include "cli/replica.h"
 #include "cli/text.h"
@@ -81,6 +82,38 @@ void doctor_crds(const struct doctor *doctor, struct doctor_finding *finding)
     else
         doctor_find(doctor, finding, DOCTOR_OK, "%zu kinds of " GROUP, count);
     buf_done(&wrong.text);
+}
+
+void doctor_definitions(const struct doctor *doctor, struct doctor_finding *finding)
+{
+    struct json_iter iter = json_iter(items(doctor, FACT_CRDS));
+    struct doctor_names older = { .count = 0 };
+    const struct json *crd;
+    int64_t lowest = DEFINITIONS_LEVEL;
+    size_t count = 0;
+
+    buf_init(&older.text, MAX_NAMES_TEXT);
+    while (json_next_item(&iter, &crd)) {
+        int64_t level = definitions_level(crd);
+
+        if (!str_is(json_str(json_at(crd, "spec", "group")), GROUP))
+            continue;
+        count++;
+        if (level < DEFINITIONS_LEVEL)
+            doctor_names_add(&older, STR(""), name_of(crd));
+        if (level < lowest)
+            lowest = level;
+    }
+    if (older.count > 0)
+        doctor_find(doctor, finding, DOCTOR_WARNS,
+                    "older than this program wants (level %" PRId64
+                    " of %d), so fields may be dropped without a word: %s",
+                    lowest, DEFINITIONS_LEVEL, buf_text(&older.text));
+    else if (count == 0)
+        doctor_find(doctor, finding, DOCTOR_SKIPPED, "the operator's chart is not installed");
+    else
+        doctor_find(doctor, finding, DOCTOR_OK, "level %" PRId64, lowest);
+    buf_done(&older.text);
 }
 
 /* ---- our pods ---- */

@@ -3,6 +3,7 @@
  * A list of things made in the order in which they need each other, and freed in the opposite one.
  * SIGTERM stops it cleanly. */
 #include "cmd/cmd.h"
+#include "cmd/definitions.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
 #include "engine/engine_metrics.h"
@@ -135,6 +136,7 @@ static enum run_exit run_operator(struct slurm_operator *program, const struct p
                                                            .metrics = metrics });
     struct process_listeners listeners = { .metrics = NULL };
     struct webhook webhook = { .admit = NULL };
+    struct definitions *definitions = definitions_new(loop, api->api, health);
     struct err err = { .class = 0 };
     enum run_exit code;
 
@@ -148,6 +150,7 @@ static enum run_exit run_operator(struct slurm_operator *program, const struct p
     process_listen_end(&listeners);
     run_free(run);
     health_free(health);
+    definitions_free(definitions);
     return code;
 }
 

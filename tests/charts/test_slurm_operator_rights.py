@@ -33,8 +33,12 @@ def rights(group: str, resources: str, verbs: str) -> set[Right]:
     return {Right(verb, group, resource, "cluster", "") for resource in resources.split() for verb in verbs.split()}
 
 
+# How new the definitions are, which is looked at outside of the engine.
+DEFINITIONS = rights("apiextensions.k8s.io", "customresourcedefinitions", "get")
+
 # Rights that the simulated operator does not use, and why they are given.
 EXPLAINED = (
+    DEFINITIONS |
     rights("slinky.slurm.net", " ".join(f"{kind}/finalizers" for kind in KINDS), "update")  # asked for by OwnerReferencesPermissionEnforcement
     | rights("", "pods", "get patch")  # the pods of slurmctld: the label active, changed files
     | rights("apps", "statefulsets", "delete")  # another serviceName when HA is switched on
@@ -68,10 +72,10 @@ def test_the_operator_has_the_rights_that_it_uses(used: set[Right]) -> None:
     assert sorted(given - used - EXPLAINED) == [], "rights without a call"
 
 
-def test_in_some_namespaces_only_nodes_are_read_everywhere() -> None:
+def test_in_some_namespaces_only_nodes_and_definitions_are_read_everywhere() -> None:
     text = render(CHART, *sets(["operator.namespaces=a\\,b"]))
     everywhere = [one for one in text.split("\n---\n") if re.search(r"^kind: ClusterRole$", one, re.M) and f"\n  name: {ACCOUNT}\n" in one]
-    assert len(everywhere) == 1 and everywhere[0].count("apiGroups:") == 1 and "resources: [nodes]" in everywhere[0]
+    assert len(everywhere) == 1 and everywhere[0].count("apiGroups:") == 2 and "resources: [nodes]" in everywhere[0] and "resources: [customresourcedefinitions]" in everywhere[0]
     roles = {re.search(r"^  namespace: (\S+)$", one, re.M)[1]: one.split("\nrules:\n")[1].strip() for one in text.split("\n---\n")
              if re.search(r"^kind: Role$", one, re.M) and f"\n  name: {ACCOUNT}\n" in one}
     whole = next(one for one in render(CHART).split("\n---\n") if re.search(r"^kind: ClusterRole$", one, re.M) and f"\n  name: {ACCOUNT}\n" in one)

@@ -23,6 +23,8 @@ metadata:
   annotations:
     # Without its definition every object of the kind is deleted, and with it the cluster that it describes.
     helm.sh/resource-policy: keep
+    # Raised when a field comes or goes; the programs want at least theirs (src/cli/definitions.h).
+    slinc.slurm.net/definitions: "1"
 spec:
   group: slinky.slurm.net
   scope: Namespaced

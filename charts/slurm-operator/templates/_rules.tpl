@@ -51,11 +51,14 @@
   verbs: [create, patch]
 {{- end }}
 
-{{/* Nodes belong to no namespace. */}}
+{{/* Nodes and definitions belong to no namespace. */}}
 {{- define "slurm-operator.nodeRules" -}}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get]
 {{- end }}
 
 {{/* The webhook in pods of its own. */}}
