@@ -25,8 +25,10 @@ from waits import PASSING, stop_waiting, wait_for  # noqa: E402
 NAME = os.environ.get("SLINC_E2E_NAME", "e2e")  # with another name, a second run has a cluster of its own beside this one
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order_by_marks(items)
+    if "soak" not in config.getoption("-m"):
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_keyboard_interrupt() -> None:
