@@ -18,7 +18,6 @@ enum {
     FIRST_SLOTS = 64,
     MAX_KEY = 16 << 20,
     MAX_WORDS = 4096,
-    RESERVED_AT_FIRST = 16,
 };
 
 void filter_touch(struct filter *filter, int slot)
@@ -392,7 +391,6 @@ void filter_free(struct filter *filter)
     map_done(&filter->selectors);
     arena_done(&filter->selector_memory);
     buf_done(&filter->key);
-    mem_free(filter->reserved);
     mem_free(filter->slots);
     mem_free(filter);
 }
@@ -405,8 +403,17 @@ const struct filter_set *filter_nodes(struct filter *filter, const struct kube_p
     return &pod_class->set;
 }
 
-const char *filter_misfit(struct filter *filter, const struct kube_pod *pod,
-                          const struct kube_node *node, struct arena *arena)
+/* With the reserved pods, if there are any. */
+static unsigned code_of(const struct pod_class *pod_class, struct filter_reserved *reserved,
+                        const struct kube_pod *pod, int slot)
+{
+    return reserved ? filter_reserved_results(reserved, pod_class, pod)[slot].code
+                    : pod_class->result[slot].code;
+}
+
+const char *filter_misfit(struct filter *filter, struct filter_reserved *reserved,
+                          const struct kube_pod *pod, const struct kube_node *node,
+                          struct arena *arena)
 {
     const struct pod_class *pod_class;
     auto_buf struct buf words = { 0 };
@@ -419,7 +426,7 @@ const char *filter_misfit(struct filter *filter, const struct kube_pod *pod,
     slot = filter_slot_of(filter, node->object.name);
     if (slot == FILTER_NO_SLOT)
         return arena_printf(arena, "node %s is gone", node->object.name);
-    code = pod_class->result[slot].code;
+    code = code_of(pod_class, reserved, pod, slot);
     if (code == FILTER_TROUBLE && pod_class->trouble_passes)
         return NULL;
     if (code == FILTER_FITS)
@@ -497,46 +504,13 @@ bool filter_has_pod_rules(const struct kube_pod *pod)
     return rare && (rare->pod_affinity[0] || rare->pod_anti_affinity[0] || rare->spread[0]);
 }
 
-/* Rules count pods that are bound. A reserved pod counts as if it were; nobody is told. */
-static void count_reserved(struct filter *filter, struct reserved reserved, int direction)
-{
-    void (*changed)(void *context) = filter->changed;
-
-    filter->changed = NULL;
-    filter_count_pod(filter, reserved.slot, reserved.pod, direction);
-    filter->changed = changed;
-}
-
-void filter_reserve(struct filter *filter, const struct kube_pod *pod, const struct kube_node *node)
-{
-    struct reserved reserved = { pod, filter_slot_of(filter, node->object.name) };
-
-    if (reserved.slot == FILTER_NO_SLOT)
-        return;
-    filter_count_holders(filter);
-    if (filter->reserved_count == filter->reserved_room) {
-        filter->reserved_room =
-            filter->reserved_room > 0 ? 2 * filter->reserved_room : RESERVED_AT_FIRST;
-        filter->reserved =
-            mem_resize_array(filter->reserved, filter->reserved_room, sizeof(*filter->reserved));
-    }
-    filter->reserved[filter->reserved_count++] = reserved;
-    count_reserved(filter, reserved, 1);
-}
-
-void filter_unreserve_all(struct filter *filter)
-{
-    while (filter->reserved_count > 0)
-        count_reserved(filter, filter->reserved[--filter->reserved_count], -1);
-}
-
-enum filter_objection filter_objection(struct filter *filter, const struct kube_pod *pod,
-                                       const struct kube_node *node)
+enum filter_objection filter_objection(struct filter *filter, struct filter_reserved *reserved,
+                                       const struct kube_pod *pod, const struct kube_node *node)
 {
     const struct pod_class *pod_class = pod_class_get(filter, pod);
     int slot = filter_slot_of(filter, node->object.name);
 
-    switch (slot == FILTER_NO_SLOT ? FILTER_FREE_SLOT : pod_class->result[slot].code) {
+    switch (slot == FILTER_NO_SLOT ? FILTER_FREE_SLOT : code_of(pod_class, reserved, pod, slot)) {
     case FILTER_FITS:
         return FILTER_NO_OBJECTION;
     case FILTER_SPREAD:

@@ -69,10 +69,13 @@ struct filter_set {
 const struct filter_set *filter_nodes(struct filter *filter, const struct kube_pod *pod);
 
 /* Whether the pod may be bound to the node now, with all pods that are there (predicted binds are
- * in the caches). NULL: it fits; else the reason, in the arena. A pod whose volumes are still being
- * bound fits; filter_unbound_claims tells of these. */
-const char *filter_misfit(struct filter *filter, const struct kube_pod *pod,
-                          const struct kube_node *node, struct arena *arena);
+ * in the caches), and with those that are reserved (NULL: none). NULL: it fits; else the reason, in
+ * the arena. A pod whose volumes are still being bound fits; filter_unbound_claims tells of these.
+ */
+struct filter_reserved;
+const char *filter_misfit(struct filter *filter, struct filter_reserved *reserved,
+                          const struct kube_pod *pod, const struct kube_node *node,
+                          struct arena *arena);
 
 struct filter_class {
     uint64_t number; /* pods of one class fit the same nodes; 0: a pod with volumes, which does not
@@ -105,17 +108,20 @@ bool filter_ports_collide(const struct kube_pod *a, const struct kube_pod *b);
 /* Whether the pod has affinity or anti-affinity to pods, or spread constraints. */
 bool filter_has_pod_rules(const struct kube_pod *pod);
 
-/* A reserved pod counts as bound for the rules of all pods about other pods. All must be unreserved
- * before the plan ends, and before a cache changes. */
-void filter_reserve(struct filter *filter, const struct kube_pod *pod,
+/* Pods that a plan is about to bind. They count as bound for the rules of all pods about other
+ * pods, and only where the plan asks with them: the filter does not know them. No cache may change
+ * before they are freed. */
+struct filter_reserved *filter_reserved_new(struct filter *filter);
+void filter_reserved_free(struct filter_reserved *reserved); /* takes NULL */
+void filter_reserve(struct filter_reserved *reserved, const struct kube_pod *pod,
                     const struct kube_node *node);
-void filter_unreserve_all(struct filter *filter);
+void filter_unreserve_all(struct filter_reserved *reserved);
 
 /* What keeps the pod from the node, whatever pods of our scheduler request there now: other pods
  * (bound or reserved), by rules about pods; or anything else. */
 enum filter_objection { FILTER_NO_OBJECTION, FILTER_PODS_OBJECT, FILTER_NODE_OBJECTS };
-enum filter_objection filter_objection(struct filter *filter, const struct kube_pod *pod,
-                                       const struct kube_node *node);
+enum filter_objection filter_objection(struct filter *filter, struct filter_reserved *reserved,
+                                       const struct kube_pod *pod, const struct kube_node *node);
 
 /* ---- volumes, before the bind ---- */
 

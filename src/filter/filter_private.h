@@ -168,11 +168,6 @@ struct filter {
     struct list counts;
     bool holders_stale; /* holders of rules must be counted anew */
     bool has_forgotten; /* a class that counted pods may no longer be kept */
-    struct reserved {
-        const struct kube_pod *pod;
-        int slot;
-    } *reserved; /* pods that will be bound together; within one plan */
-    unsigned reserved_count, reserved_room;
 
     struct map classes;
     struct buf key;
@@ -237,10 +232,27 @@ void filter_drop_topologies(struct filter *filter);
 bool pod_rules_key(struct filter *filter, const struct kube_pod *pod, const struct pod_rules *rules,
                    struct buf *key);
 void pod_class_setup_counts(struct filter *filter, struct pod_class *pod_class);
-/* Other pods over results that know all but these; for a pod of the class. False: nothing of them
- * changed since `seen`. */
+/* Whether the pod is one of those that are counted. */
+bool pod_count_has(const struct filter *filter, const struct pod_count *count,
+                   const struct kube_pod *pod);
+/* Other pods over results that know all but these, for a pod of the class. counts: those of the
+ * class, or copies with other pods. */
+void pod_class_judge(struct filter *filter, const struct pod_class *pod_class,
+                     const struct kube_pod *pod, const struct pod_count *counts,
+                     struct filter_result *results);
+/* Where FITS is said: pods with a term of anti-affinity about the pod of the results. */
+void pod_judge_holders(struct filter *filter, const struct pod_term *term,
+                       const uint32_t *holders_in, struct filter_result *results);
+/* The same over the results of the class. False: nothing of other pods changed since `seen`. */
 bool pod_class_judge_pods(struct filter *filter, struct pod_class *pod_class,
                           const struct kube_pod *pod, bool touched);
+
+/* ---- reserved.c ---- */
+/* What is true for the pod, by slot, if the reserved pods were bound. The class is that of the pod,
+ * up to date. Borrowed until the next call. */
+const struct filter_result *filter_reserved_results(struct filter_reserved *reserved,
+                                                    const struct pod_class *pod_class,
+                                                    const struct kube_pod *pod);
 
 /* ---- volume_rules.c ---- */
 void volume_rules_key(struct filter *filter, const struct kube_pod *pod, struct buf *key);

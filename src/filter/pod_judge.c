@@ -86,8 +86,8 @@ static const struct topology *topology_of(struct filter *filter, const char *key
 
 /* ---- counting ---- */
 
-static bool is_counted(const struct filter *filter, const struct pod_count *count,
-                       const struct kube_pod *pod)
+bool pod_count_has(const struct filter *filter, const struct pod_count *count,
+                   const struct kube_pod *pod)
 {
     if (count->but_ending && pod->object.deleted_us)
         return false;
@@ -133,7 +133,7 @@ static void count_holder(struct filter *filter, int slot, const struct kube_pod 
 void filter_count_pod(struct filter *filter, int slot, const struct kube_pod *pod, int direction)
 {
     list_each (struct pod_count, count, &filter->counts, link) {
-        if (!is_counted(filter, count, pod))
+        if (!pod_count_has(filter, count, pod))
             continue;
         filter_touch(filter, FILTER_NO_SLOT);
         if (!count->is_stale)
@@ -158,11 +158,10 @@ void filter_count_anew(struct filter *filter)
     }
 }
 
-/* All placed pods, and those that are reserved. */
-struct all_pods {
+struct all_pods { /* that are placed */
     const struct filter *filter;
     struct kube_cache_walk walk;
-    unsigned cache, reserved;
+    unsigned cache;
 };
 
 static const struct kube_pod *next_of_all(struct all_pods *all)
@@ -180,17 +179,7 @@ static const struct kube_pod *next_of_all(struct all_pods *all)
             if (filter_is_placed(kube_pod_of(object)))
                 return kube_pod_of(object);
     }
-    if (all->reserved == filter->reserved_count)
-        return NULL;
-    return filter->reserved[all->reserved++].pod;
-}
-
-/* Of the pod that came last, or NO_SLOT. It is looked up only for a pod that counts. */
-static int slot_in_all(const struct all_pods *all, const struct kube_pod *pod)
-{
-    if (all->reserved > 0)
-        return all->filter->reserved[all->reserved - 1].slot;
-    return filter_slot_of(all->filter, pod->node_name);
+    return NULL;
 }
 
 void filter_count_holders(struct filter *filter)
@@ -211,7 +200,7 @@ void filter_count_holders(struct filter *filter)
     }
     while ((pod = next_of_all(&all)) != NULL)
         if (pod->rare && pod->rare->pod_anti_affinity[0])
-            count_holder(filter, slot_in_all(&all, pod), pod, 1);
+            count_holder(filter, filter_slot_of(filter, pod->node_name), pod, 1);
     filter->max_rules = 2 * filter->rules.count + FILTER_MAX_CLASSES;
 }
 
@@ -230,8 +219,8 @@ static void count_for_class(const struct filter *filter, struct pod_class *pod_c
     }
     while ((pod = next_of_all(&all)) != NULL)
         for (unsigned i = 0; i < pod_class->count_count; i++)
-            if (is_counted(filter, &pod_class->counts[i], pod)) {
-                int slot = slot_in_all(&all, pod);
+            if (pod_count_has(filter, &pod_class->counts[i], pod)) {
+                int slot = filter_slot_of(filter, pod->node_name);
 
                 if (slot != FILTER_NO_SLOT)
                     pod_class->counts[i].in[slot]++;
@@ -359,10 +348,9 @@ static uint64_t *sum_up(const struct filter *filter, const struct topology *topo
     return sums;
 }
 
-static void attract(struct filter *filter, struct pod_class *pod_class, const struct kube_pod *pod,
-                    const uint32_t *in)
+static void attract(struct filter *filter, const struct pod_rules *rules,
+                    const struct kube_pod *pod, const uint32_t *in, struct filter_result *results)
 {
-    const struct pod_rules *rules = pod_class->rules;
     const struct topology *topologies[FILTER_MAX_TERMS];
     uint64_t *sums[FILTER_MAX_TERMS];
     bool any = false, itself = attracts_itself(filter, rules, pod);
@@ -372,31 +360,35 @@ static void attract(struct filter *filter, struct pod_class *pod_class, const st
         sums[t] = sum_up(filter, topologies[t], in, &any);
     }
     for (size_t i = 0; i < filter->slot_count; i++)
-        for (unsigned t = 0; pod_class->result[i].code == FILTER_FITS && t < rules->attract_count;
-             t++) {
+        for (unsigned t = 0; results[i].code == FILTER_FITS && t < rules->attract_count; t++) {
             uint32_t domain = topologies[t]->of[i];
             /* the first of pods that want to be together may go anywhere */
             bool drawn = any ? sums[t][domain] > 0 : itself;
 
             if (domain == 0 || !drawn)
-                pod_class->result[i].code = FILTER_POD_AFFINITY;
+                results[i].code = FILTER_POD_AFFINITY;
         }
     for (unsigned t = 0; t < rules->attract_count; t++)
         mem_free(sums[t]);
 }
 
 /* Anti-affinity: of this pod, and of those that are there. */
-static void keep_away(struct filter *filter, struct pod_class *pod_class,
-                      const struct pod_term *term, const uint32_t *in, enum filter_code code)
+static void keep_away(struct filter *filter, const struct pod_term *term, const uint32_t *in,
+                      enum filter_code code, struct filter_result *results)
 {
     const struct topology *topology = topology_of(filter, term->topology_key);
     bool any = false;
     auto_free uint64_t *sums = sum_up(filter, topology, in, &any);
 
     for (size_t i = 0; any && i < filter->slot_count; i++)
-        if (pod_class->result[i].code == FILTER_FITS && topology->of[i] > 0 &&
-            sums[topology->of[i]] > 0)
-            pod_class->result[i].code = (uint8_t)code;
+        if (results[i].code == FILTER_FITS && topology->of[i] > 0 && sums[topology->of[i]] > 0)
+            results[i].code = (uint8_t)code;
+}
+
+void pod_judge_holders(struct filter *filter, const struct pod_term *term,
+                       const uint32_t *holders_in, struct filter_result *results)
+{
+    keep_away(filter, term, holders_in, FILTER_ANTI_AFFINITY_OF_OTHERS, results);
 }
 
 /* It has all the labels that pods of the class are spread by. */
@@ -415,8 +407,9 @@ static bool takes_part(const struct pod_class *pod_class, const struct spread *s
 }
 
 /* Spread looks only at nodes that pods of ours can get. */
-static void spread_out(struct filter *filter, struct pod_class *pod_class,
-                       const struct kube_pod *pod, unsigned which, const uint32_t *in)
+static void spread_out(struct filter *filter, const struct pod_class *pod_class,
+                       const struct kube_pod *pod, unsigned which, const uint32_t *in,
+                       struct filter_result *results)
 {
     const struct spread *spread = &pod_class->rules->spread[which];
     const struct topology *topologies[FILTER_MAX_TERMS];
@@ -447,19 +440,44 @@ static void spread_out(struct filter *filter, struct pod_class *pod_class,
     for (size_t i = 0; i < filter->slot_count; i++) {
         uint64_t pods = domains[topology->of[i]].pods + self;
 
-        if (pod_class->result[i].code != FILTER_FITS)
+        if (results[i].code != FILTER_FITS)
             continue;
         if (topology->of[i] == 0)
-            pod_class->result[i].code = FILTER_SPREAD_LABEL;
+            results[i].code = FILTER_SPREAD_LABEL;
         else if (pods > least && pods - least > (uint64_t)spread->max_skew)
-            pod_class->result[i].code = FILTER_SPREAD;
+            results[i].code = FILTER_SPREAD;
+    }
+}
+
+void pod_class_judge(struct filter *filter, const struct pod_class *pod_class,
+                     const struct kube_pod *pod, const struct pod_count *counts,
+                     struct filter_result *results)
+{
+    const struct pod_rules *rules = pod_class->rules;
+
+    if (filter->topologies.count > MAX_TOPOLOGIES)
+        filter_drop_topologies(filter);
+    if (filter->slot_count > 0)
+        memcpy(results, pod_class->fixed, filter->slot_count * sizeof(*results));
+    for (unsigned i = 0; rules && i < rules->spread_count; i++)
+        spread_out(filter, pod_class, pod, i,
+                   counts[(rules->attract_count > 0) + rules->avoid_count + i].in, results);
+    if (rules && rules->attract_count > 0)
+        attract(filter, rules, pod, (counts++)->in, results);
+    for (unsigned i = 0; rules && i < rules->avoid_count; i++)
+        keep_away(filter, &rules->avoid[i], (counts++)->in, FILTER_POD_ANTI_AFFINITY, results);
+    map_each (item, &filter->rules) {
+        const struct pod_rules *others = item->value;
+
+        for (unsigned i = 0; pod_class->is_avoided && i < others->avoid_count; i++)
+            if (is_avoided_by(filter, others, i, pod))
+                pod_judge_holders(filter, &others->avoid[i], others->holders_in, results);
     }
 }
 
 bool pod_class_judge_pods(struct filter *filter, struct pod_class *pod_class,
                           const struct kube_pod *pod, bool touched)
 {
-    const struct pod_rules *rules = pod_class->rules;
     const struct pod_count *count = pod_class->counts;
     bool is_stale = false, changed = touched;
 
@@ -474,25 +492,6 @@ bool pod_class_judge_pods(struct filter *filter, struct pod_class *pod_class,
         return false;
     if (is_stale)
         count_for_class(filter, pod_class);
-    if (filter->topologies.count > MAX_TOPOLOGIES)
-        filter_drop_topologies(filter);
-    if (filter->slot_count > 0)
-        memcpy(pod_class->result, pod_class->fixed,
-               filter->slot_count * sizeof(*pod_class->result));
-    for (unsigned i = 0; rules && i < rules->spread_count; i++)
-        spread_out(filter, pod_class, pod, i,
-                   count[(rules->attract_count > 0) + rules->avoid_count + i].in);
-    if (rules && rules->attract_count > 0)
-        attract(filter, pod_class, pod, (count++)->in);
-    for (unsigned i = 0; rules && i < rules->avoid_count; i++)
-        keep_away(filter, pod_class, &rules->avoid[i], (count++)->in, FILTER_POD_ANTI_AFFINITY);
-    map_each (item, &filter->rules) {
-        const struct pod_rules *others = item->value;
-
-        for (unsigned i = 0; pod_class->is_avoided && i < others->avoid_count; i++)
-            if (is_avoided_by(filter, others, i, pod))
-                keep_away(filter, pod_class, &others->avoid[i], others->holders_in,
-                          FILTER_ANTI_AFFINITY_OF_OTHERS);
-    }
+    pod_class_judge(filter, pod_class, pod, count, pod_class->result);
     return true;
 }

@@ -94,7 +94,7 @@ static void order_members(struct slots *slots)
     const struct unit *unit = slots->unit;
     struct ranked *ranked =
         arena_alloc_array(slots->arena, unit->member_count + 1, sizeof(*ranked));
-    bool by_class = slots->world->filter && !slots->has_pod_rules && unit->in[POD_WAITS] > 1;
+    bool by_class = slots->world->filter && !slots->reserved && unit->in[POD_WAITS] > 1;
     unsigned count = 0;
 
     for (unsigned i = 0; i < unit->member_count; i++) {
@@ -157,8 +157,8 @@ static unsigned assign_round(struct slots *slots, unsigned limit)
         slots->slot_of[i] = slot;
         assigned->at[assigned->count++] = (struct assignment){ i, slot->node };
         assigned->is_guess |= slot->held > 1 && slots->job && !allocation_is_known(slots->job);
-        if (slots->has_pod_rules)
-            filter_reserve(slots->world->filter, pod, slot->node);
+        if (slots->reserved)
+            filter_reserve(slots->reserved, pod, slot->node);
     }
     return assigned->count - before;
 }
@@ -169,7 +169,7 @@ static unsigned assign_rounds(struct slots *slots, unsigned limit)
 {
     unsigned count = assign_round(slots, limit), more = count;
 
-    while (slots->has_pod_rules && more > 0)
+    while (slots->reserved && more > 0)
         count += more = assign_round(slots, limit);
     return count;
 }
@@ -198,8 +198,6 @@ void slots_assign(struct slots *slots)
     assigned->left = waiting - assigned->count;
     if (assigned->left > 0)
         slots_explain(slots, limit);
-    if (slots->has_pod_rules)
-        filter_unreserve_all(slots->world->filter);
 }
 
 bool assign_has_pod_rules(const struct bridge_world *world, const struct unit *unit)
@@ -216,44 +214,51 @@ bool assign_has_pod_rules(const struct bridge_world *world, const struct unit *u
     return false;
 }
 
-struct slots slots_new(const struct bridge_world *world, const struct unit *unit,
-                       const struct job_desc *desc, struct arena *arena, struct arena *aside)
+void slots_init(struct slots *slots, const struct bridge_world *world, const struct unit *unit,
+                const struct job_desc *desc, struct arena *arena)
 {
     size_t most = (size_t)unit->member_count + 1;
 
-    arena_init(aside, MAX_ASIDE);
-    return (struct slots){
+    *slots = (struct slots){
         .world = world,
         .unit = unit,
         .arena = arena,
-        .aside = aside,
         .has_whole_nodes = desc->exclusive,
-        .has_pod_rules = assign_has_pod_rules(world, unit),
         .per_node = desc->tasks_per_node > 1 ? (unsigned)desc->tasks_per_node : 1,
         .order = arena_alloc_array(arena, most, sizeof(unsigned)),
         .classes = arena_alloc_array(arena, most, sizeof(uint64_t)),
         .slot_of = arena_alloc_array(arena, most, sizeof(struct slot *)),
         .assigned = { .at = arena_alloc_array(arena, most, sizeof(struct assignment)) },
     };
+    arena_init(&slots->aside, MAX_ASIDE);
+    if (assign_has_pod_rules(world, unit))
+        slots->reserved = filter_reserved_new(world->filter);
+}
+
+void slots_done(struct slots *slots)
+{
+    filter_reserved_free(slots->reserved);
+    arena_done(&slots->aside);
 }
 
 int assign_nodes(const struct bridge_world *world, const struct unit *unit,
                  const struct job_desc *desc, struct arena *arena, struct assignments *ret_assigned,
                  struct err *err)
 {
-    auto_arena struct arena aside;
-    struct slots slots = slots_new(world, unit, desc, arena, &aside);
+    struct slots slots;
     int result;
 
+    slots_init(&slots, world, unit, desc, arena);
     slots.job = unit->job;
     result = slots_of_job(&slots, err);
-    if (result < 0)
-        return result;
-    slots.has_all_cpus = slots_has_all_cpus(&slots);
-    reserve_for_those_there(&slots);
-    slots_assign(&slots);
-    *ret_assigned = slots.assigned;
-    return 0;
+    if (result >= 0) {
+        slots.has_all_cpus = slots_has_all_cpus(&slots);
+        reserve_for_those_there(&slots);
+        slots_assign(&slots);
+        *ret_assigned = slots.assigned;
+    }
+    slots_done(&slots);
+    return result;
 }
 
 /* ---- whom a job has no place for ---- */

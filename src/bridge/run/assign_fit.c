@@ -75,7 +75,7 @@ static bool has_job_that_waits_for(const struct bridge_world *world, struct str 
 }
 
 /* A pod there has lost its job, and the one that is to rebook it waits for what this job has. */
-static bool is_waited_for(const struct slots *slots, const struct slot *slot)
+static bool is_waited_for(struct slots *slots, const struct slot *slot)
 {
     const struct bridge_world *world = slots->world;
     struct kube_index_walk walk =
@@ -87,7 +87,7 @@ static bool is_waited_for(const struct slots *slots, const struct slot *slot)
 
         buf_init(&key, SLURM_MAX_KEY);
         world_unit_key(world, kube_pod_of(object), &key);
-        if (has_job_that_waits_for(world, buf_str(&key), slot->slurm_name, slots->aside))
+        if (has_job_that_waits_for(world, buf_str(&key), slot->slurm_name, &slots->aside))
             return true;
     }
     return false;
@@ -104,10 +104,12 @@ bool slots_fit(struct slots *slots, const struct slot *slot, unsigned member, un
         return false;
     if (!slots->job)
         return (slot->held > 0 || slots->nodes_left > 0) &&
-               filter_objection(slots->world->filter, pod, slot->node) == FILTER_NO_OBJECTION;
-    arena_reset(slots->aside);
+               filter_objection(slots->world->filter, slots->reserved, pod, slot->node) ==
+                   FILTER_NO_OBJECTION;
+    arena_reset(&slots->aside);
     /* One pod more than was submitted, on a node that the job has alone. */
-    return !node_misfit(slots->world, slots->aside, pod, slot->node, slot->slurm_name) &&
+    return !node_misfit(slots->world, slots->reserved, &slots->aside, pod, slot->node,
+                        slot->slurm_name) &&
            (limit <= slots->per_node ||
             (slot->cpu_milli + pod->requests.cpu_milli <= slot->node->cpu_milli &&
              slot->memory + pod->requests.memory <= slot->node->memory)) &&
@@ -131,33 +133,36 @@ static void record(struct slots *slots, const struct slot *slot, const char *why
 static void explain_slot(struct slots *slots, const struct slot *slot, const struct kube_pod *pod)
 {
     const struct bridge_world *world = slots->world;
-    bool pods_object = slots->has_pod_rules && slot->node &&
-                       filter_objection(world->filter, pod, slot->node) == FILTER_PODS_OBJECT;
+    bool pods_object =
+        slots->reserved && slot->node &&
+        filter_objection(world->filter, slots->reserved, pod, slot->node) == FILTER_PODS_OBJECT;
     const char *why;
 
-    arena_reset(slots->aside);
+    arena_reset(&slots->aside);
     if (has_no_port_for(slots, slot, pod)) {
         record(slots, slot, "pods of its group want the same port of a node", true);
         return;
     }
     if (!slots->job) {
         if (pods_object)
-            record(slots, slot, filter_misfit(world->filter, pod, slot->node, slots->aside), true);
+            record(slots, slot,
+                   filter_misfit(world->filter, slots->reserved, pod, slot->node, &slots->aside),
+                   true);
         return;
     }
-    why = node_misfit(world, slots->aside, pod, slot->node, slot->slurm_name);
+    why = node_misfit(world, slots->reserved, &slots->aside, pod, slot->node, slot->slurm_name);
     if (!why)
         return;
     /* The pods of its own group object; pods of others were excluded when Slurm was asked. */
     if (pods_object && slots->assigned.count > 0)
-        record(slots, slot, arena_printf(slots->aside, "%s, by the pods of its own group", why),
+        record(slots, slot, arena_printf(&slots->aside, "%s, by the pods of its own group", why),
                true);
     else if (!slot->node || !node_takes_pods(slot->node) ||
              !world_is_being_left(world, slot->node->object.name) || is_waited_for(slots, slot))
         record(slots, slot, why, false);
     else if (job_has_run_for(world, slots->job, world_place_wait_s(world)))
         record(slots, slot,
-               arena_printf(slots->aside, "%s, and pods that Slurm ended still run there", why),
+               arena_printf(&slots->aside, "%s, and pods that Slurm ended still run there", why),
                false);
     else
         slots->assigned.will_be_freed = true;

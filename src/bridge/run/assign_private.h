@@ -18,13 +18,15 @@ struct slot {
 struct slots {
     const struct bridge_world *world;
     const struct unit *unit;
-    struct arena *arena, *aside; /* aside: for what is not kept */
-    const struct slurm_job *job; /* NULL: it is a preselection */
+    struct arena *arena;
+    struct arena aside;               /* for what is not kept */
+    struct filter_reserved *reserved; /* members that are assigned; NULL: no member has rules about
+                                         others */
+    const struct slurm_job *job;      /* NULL: it is a preselection */
     struct slot *at;
     unsigned count;
     bool has_whole_nodes; /* the job was submitted with exclusive */
     bool has_all_cpus;    /* Slurm gave the job all CPUs of its nodes */
-    bool has_pod_rules;   /* members have rules about each other */
     unsigned per_node;
     unsigned nodes_left;   /* of a preselection: how many more may be used */
     unsigned *order;       /* members that wait, in the order in which they choose */
@@ -33,9 +35,9 @@ struct slots {
     struct assignments assigned;
 };
 
-/* aside is initialized here, and the caller's to free. */
-struct slots slots_new(const struct bridge_world *world, const struct unit *unit,
-                       const struct job_desc *desc, struct arena *arena, struct arena *aside);
+void slots_init(struct slots *slots, const struct bridge_world *world, const struct unit *unit,
+                const struct job_desc *desc, struct arena *arena);
+void slots_done(struct slots *slots);
 void slots_assign(struct slots *slots); /* as many members as possible */
 
 /* ---- assign_fit.c ---- */

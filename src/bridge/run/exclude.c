@@ -26,9 +26,9 @@ bool node_takes_pods(const struct kube_node *node)
     return !node->object.deleted_us && !node->unschedulable && node->ready;
 }
 
-const char *node_misfit(const struct bridge_world *world, struct arena *arena,
-                        const struct kube_pod *pod, const struct kube_node *node,
-                        const char *slurm_name)
+const char *node_misfit(const struct bridge_world *world, struct filter_reserved *reserved,
+                        struct arena *arena, const struct kube_pod *pod,
+                        const struct kube_node *node, const char *slurm_name)
 {
     if (!node)
         return arena_printf(arena, "slurm node matches no Kube nodes: %s", slurm_name);
@@ -38,7 +38,7 @@ const char *node_misfit(const struct bridge_world *world, struct arena *arena,
         return arena_printf(arena, "node %s is cordoned", node->object.name);
     if (!node->ready)
         return arena_printf(arena, "node %s is not ready", node->object.name);
-    return world->filter ? filter_misfit(world->filter, pod, node, arena) : NULL;
+    return world->filter ? filter_misfit(world->filter, reserved, pod, node, arena) : NULL;
 }
 
 /* ---- devices ---- */
@@ -134,7 +134,7 @@ static void add_misfits(const struct bridge_world *world, const struct unit *uni
 
         if (!node || !world_slurm_node(world, name) || has_name(names, name))
             continue;
-        why = node_misfit(world, names->arena, unit->pod, node, name.at);
+        why = node_misfit(world, NULL, names->arena, unit->pod, node, name.at);
         if (!why && world_has_pod_without_job(world, node->object.name))
             why = arena_printf(names->arena,
                                "node %s: a pod whose job Slurm has forgotten runs there",

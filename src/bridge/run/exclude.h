@@ -22,10 +22,10 @@ struct exclusion exclusion_of(const struct bridge_world *world, const struct uni
 bool node_takes_pods(const struct kube_node *node);
 
 /* Why this node does not fit the pod; NULL when it fits. node is NULL when Kubernetes has no node
- * of that Slurm name. */
-const char *node_misfit(const struct bridge_world *world, struct arena *arena,
-                        const struct kube_pod *pod, const struct kube_node *node,
-                        const char *slurm_name);
+ * of that Slurm name. reserved: members of its group that are assigned; NULL: none. */
+const char *node_misfit(const struct bridge_world *world, struct filter_reserved *reserved,
+                        struct arena *arena, const struct kube_pod *pod,
+                        const struct kube_node *node, const char *slurm_name);
 
 /* What the record and the slices of a node say of its devices, as a number that is another when
  * they change; never 0. */

@@ -10,14 +10,14 @@
 
 enum { PRESELECT_STARTS = 8 }; /* nodes from which a preselection is begun, one after the other */
 
-static bool will_do_for_some(const struct slots *slots, const struct kube_node *node)
+static bool will_do_for_some(struct slots *slots, const struct kube_node *node)
 {
     const struct unit *unit = slots->unit;
 
     for (unsigned i = 0; i < unit->member_count; i++) {
-        arena_reset(slots->aside);
+        arena_reset(&slots->aside);
         if (unit->members[i].stage == POD_WAITS &&
-            !node_misfit(slots->world, slots->aside, unit->members[i].pod, node,
+            !node_misfit(slots->world, NULL, &slots->aside, unit->members[i].pod, node,
                          world_slurm_name(node)))
             return true;
     }
@@ -25,7 +25,7 @@ static bool will_do_for_some(const struct slots *slots, const struct kube_node *
 }
 
 /* It was given before, and will still not do. */
-static bool is_misfit(const struct slots *slots, const struct kube_node *node)
+static bool is_misfit(struct slots *slots, const struct kube_node *node)
 {
     const struct unit_state *state = slots->unit->state;
     const char *name = world_slurm_name(node);
@@ -90,6 +90,8 @@ static bool start_anew(struct slots *slots)
     slots->at[0] = first;
     for (unsigned i = 0; i < slots->count; i++)
         slots->at[i].held = 0;
+    if (slots->reserved)
+        filter_unreserve_all(slots->reserved);
     memset(slots->slot_of, 0, slots->unit->member_count * sizeof(*slots->slot_of));
     slots->assigned = (struct assignments){ .at = slots->assigned.at };
     return true;
@@ -114,9 +116,8 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
                      const struct job_desc *desc, struct arena *arena,
                      struct preselection *ret_preselection)
 {
-    auto_arena struct arena aside;
-    struct slots slots = slots_new(world, unit, desc, arena, &aside);
     struct preselection preselection = { .nodes = NULL };
+    struct slots slots;
     int64_t least = job_desc_least_nodes(desc);
     unsigned best = 0;
 
@@ -124,6 +125,7 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
         desc->switches >= 0 || desc->segment_size >= 0 ||
         kube_cache_count(world->nodes) > ASSIGN_MAX_PAIRS / (unit->in[POD_WAITS] + 1))
         return false;
+    slots_init(&slots, world, unit, desc, arena);
     slots_of_all_nodes(&slots, desc);
     for (unsigned i = 0; i < PRESELECT_STARTS && !preselection.is_enough && start_anew(&slots);
          i++) {
@@ -136,6 +138,7 @@ bool preselect_nodes(const struct bridge_world *world, const struct unit *unit,
         preselection.is_enough =
             best >= (uint64_t)unit->owner.needed && preselection.count >= least;
     }
+    slots_done(&slots);
     *ret_preselection = preselection;
     return true;
 }

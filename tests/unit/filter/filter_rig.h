@@ -315,7 +315,7 @@ static inline const char *rig_misfit(struct rig *rig, const char *pod_text, cons
     const char *words;
 
     assert_non_null(object);
-    words = filter_misfit(rig->filter, pod, kube_node_of(object), &rig->arena);
+    words = filter_misfit(rig->filter, NULL, pod, kube_node_of(object), &rig->arena);
     kube_object_unref(&pod->object);
     return words ? strstr(words, ": ") + 2 : NULL;
 }

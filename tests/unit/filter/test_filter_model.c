@@ -240,8 +240,9 @@ static void compare(struct rig *rig, struct rig *other, const char *text, uint64
         fail_msg("seed %u step %u: %s\n  has  %s: %s\n  want %s: %s", (unsigned)seed, step, text,
                  set->excluded, set->why, want->excluded, want->why);
     while ((node = kube_cache_next(&walk)) != NULL) {
-        const char *says = filter_misfit(rig->filter, pod, kube_node_of(node), &rig->arena);
-        const char *should = filter_misfit(other->filter, pod, kube_node_of(node), &rig->arena);
+        const char *says = filter_misfit(rig->filter, NULL, pod, kube_node_of(node), &rig->arena);
+        const char *should =
+            filter_misfit(other->filter, NULL, pod, kube_node_of(node), &rig->arena);
 
         if (strcmp(says ? says : "", should ? should : "") != 0)
             fail_msg("seed %u step %u: %s: %s, not %s", (unsigned)seed, step, text,
@@ -265,10 +266,32 @@ static bool minds_only_pods(const char *text)
     return !strstr(text, "hostPort") && !strstr(text, "claimName") && !strstr(text, "needs");
 }
 
+static void compare_reserved(struct rig *rig, struct filter_reserved *reserved, struct rig *other,
+                             const char *text, uint64_t seed, unsigned step)
+{
+    const struct kube_pod *pod = rig_waiting(rig, text);
+    struct kube_cache_walk walk = kube_cache_walk(rig->caches[RIG_NODES]);
+    const struct kube_object *object;
+
+    while ((object = kube_cache_next(&walk)) != NULL) {
+        const struct kube_node *node = kube_node_of(object);
+        const char *says = filter_misfit(rig->filter, reserved, pod, node, &rig->arena);
+        const char *should = filter_misfit(other->filter, NULL, pod, node, &rig->arena);
+
+        if (strcmp(says ? says : "", should ? should : "") != 0)
+            fail_msg("seed %u step %u: %s: %s, not %s", (unsigned)seed, step, text,
+                     says ? says : "fits", should ? should : "fits");
+        assert_int_equal(filter_objection(rig->filter, reserved, pod, node),
+                         filter_objection(other->filter, NULL, pod, node));
+    }
+    kube_object_unref(&pod->object);
+}
+
 static void compare_with_reservations(struct rig *rig, struct rand *rand, uint64_t seed,
                                       unsigned step)
 {
-    const struct kube_pod *reserved[RESERVED];
+    struct filter_reserved *reserved = filter_reserved_new(rig->filter);
+    const struct kube_pod *pods[RESERVED];
     struct rig *other = fresh(rig, rand);
     unsigned count = 0;
 
@@ -281,15 +304,15 @@ static void compare_with_reservations(struct rig *rig, struct rand *rand, uint64
         node = kube_cache_get(rig->caches[RIG_NODES], "", name);
         if (!node || kube_node_of(node)->pods <= PODS || !minds_only_pods(text))
             continue; /* nor how many pods a node takes */
-        reserved[count] = rig_waiting(rig, text);
-        filter_reserve(rig->filter, reserved[count++], kube_node_of(node));
+        pods[count] = rig_waiting(rig, text);
+        filter_reserve(reserved, pods[count++], kube_node_of(node));
         bind_waiting(other, text, i, name);
         for (unsigned k = 0; k < WAITING; k++)
-            compare(rig, other, waiting[k], seed, step);
+            compare_reserved(rig, reserved, other, waiting[k], seed, step);
     }
-    filter_unreserve_all(rig->filter);
+    filter_reserved_free(reserved);
     for (unsigned i = 0; i < count; i++)
-        kube_object_unref(&reserved[i]->object);
+        kube_object_unref(&pods[i]->object);
     rig_free(other);
 }
 

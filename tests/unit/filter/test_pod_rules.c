@@ -258,43 +258,57 @@ static void hear(void *context)
     ++*(unsigned *)context;
 }
 
-static void a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_told(void **state)
+static enum filter_objection objection(struct rig *rig, struct filter_reserved *reserved,
+                                       const struct kube_pod *pod, const char *node)
+{
+    return filter_objection(rig->filter, reserved, pod,
+                            kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", node)));
+}
+
+static void a_reserved_pod_counts_as_placed_for_who_reserved_it_alone(void **state)
 {
     static const char *const apart = AWAY("app: web", "{topologyKey: zone, " APP("web") "}");
     static const char *const other = "{pod: q, labels: {app: web}}";
     struct rig *rig = rig_new();
-    const struct kube_pod *pod;
-    const struct kube_node *a1, *a2, *b1;
+    const struct kube_pod *pod, *plain, *minds_nobody;
+    const struct kube_node *a1, *b1;
+    struct filter_reserved *reserved;
     unsigned heard = 0;
 
     rig_put(rig, "[" ZONES "]");
     pod = rig_waiting(rig, apart);
+    plain = rig_waiting(rig, other);
+    minds_nobody = rig_waiting(rig, "{pod: r, labels: {app: db}}");
     a1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a1"));
-    a2 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a2"));
     b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
     assert_true(filter_has_pod_rules(pod));
     filter_listen(rig->filter, hear, &heard);
+    reserved = filter_reserved_new(rig->filter);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(filter_objection(rig->filter, pod, a2), FILTER_NO_OBJECTION);
-        filter_reserve(rig->filter, pod, a1);
-        assert_int_equal(filter_objection(rig->filter, pod, a2), FILTER_PODS_OBJECT);
-        assert_int_equal(filter_objection(rig->filter, pod, b1), FILTER_NO_OBJECTION);
-        rig_expect(rig, "its own rules", apart, "a[1-2]",
-                   "2 node(s) didn't match pod anti-affinity rules");
-        rig_expect(rig, "those of the one with a seat", other, "a[1-2]",
-                   "2 node(s) didn't satisfy existing pods anti-affinity rules");
-        filter_reserve(rig->filter, pod, b1);
-        rig_expect(rig, "two seats", apart, "a[1-2],b[1-2]", NULL);
-        filter_unreserve_all(rig->filter);
-        rig_expect(rig, "all have left", apart, "", "");
-        rig_expect(rig, "for others too", other, "", "");
+        assert_int_equal(objection(rig, reserved, pod, "a2"), FILTER_NO_OBJECTION);
+        filter_reserve(reserved, pod, a1);
+        assert_int_equal(objection(rig, reserved, pod, "a2"), FILTER_PODS_OBJECT);
+        assert_int_equal(objection(rig, reserved, pod, "b1"), FILTER_NO_OBJECTION);
+        assert_int_equal(objection(rig, reserved, plain, "a1"), FILTER_PODS_OBJECT);
+        assert_int_equal(objection(rig, reserved, plain, "b2"), FILTER_NO_OBJECTION);
+        assert_string_equal(filter_misfit(rig->filter, reserved, plain, a1, &rig->arena),
+                            "node a1: node(s) didn't satisfy existing pods anti-affinity rules");
+        filter_reserve(reserved, pod, b1);
+        assert_int_equal(objection(rig, reserved, pod, "b2"), FILTER_PODS_OBJECT);
+        assert_int_equal(objection(rig, reserved, minds_nobody, "b1"), FILTER_NO_OBJECTION);
+        assert_int_equal(objection(rig, NULL, pod, "a2"), FILTER_NO_OBJECTION);
+        rig_expect(rig, "the filter knows nothing of it", apart, "", "");
+        rig_expect(rig, "nor for others", other, "", "");
+        filter_unreserve_all(reserved);
     }
+    filter_reserved_free(reserved);
     assert_int_equal(heard, 0);
     rig_put(rig, "[{node: b1, taints: [{key: t, effect: NoSchedule}]}]");
-    b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
-    assert_int_equal(filter_objection(rig->filter, pod, b1), FILTER_NODE_OBJECTS);
+    assert_int_equal(objection(rig, NULL, pod, "b1"), FILTER_NODE_OBJECTS);
     assert_true(heard > 0);
     kube_object_unref(&pod->object);
+    kube_object_unref(&plain->object);
+    kube_object_unref(&minds_nobody->object);
     rig_free(rig);
 }
 
@@ -354,7 +368,7 @@ int main(void)
         cmocka_unit_test(pods_spread_over_domains),
         cmocka_unit_test(a_set_follows_the_pods_that_its_rules_look_at),
         cmocka_unit_test(who_keeps_others_away_may_come_and_go),
-        cmocka_unit_test(a_pod_with_a_seat_counts_as_placed_until_it_leaves_and_nobody_is_told),
+        cmocka_unit_test(a_reserved_pod_counts_as_placed_for_who_reserved_it_alone),
         cmocka_unit_test(labels_of_namespaces_may_change),
         cmocka_unit_test(without_namespaces_their_selectors_object_to_nothing),
         cmocka_unit_test(rules_without_end_are_refused),
