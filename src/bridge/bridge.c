@@ -235,6 +235,11 @@ static void start_slurm(struct bridge *bridge)
         .context = bridge });
 }
 
+static bool has_no_node(const struct kube_object *pod)
+{
+    return !kube_pod_of(pod)->node_name[0];
+}
+
 static void add_controllers(struct bridge *bridge)
 {
     struct bridge_world *world = &bridge->world;
@@ -249,7 +254,8 @@ static void add_controllers(struct bridge *bridge)
                       bridge);
     kube_cache_listen(world->optional[OPTIONAL_DAEMONSETS].cache, bridge_on_daemonset, bridge);
     bridge->sweep = (struct sweep){ .loop = bridge->links.loop,
-                                    .pods = world->pods,
+                                    .cache = world->pods,
+                                    .wants = has_no_node,
                                     .look = bridge_look_if_other_nodes,
                                     .context = bridge };
     filter_listen(world->filter, bridge_on_filter, bridge);

@@ -6,13 +6,13 @@
 #include "bridge/ending.h"
 #include "bridge/nodes/lent_nodes.h"
 #include "bridge/slurm/slurm_action.h"
-#include "bridge/sweep.h"
 #include "bridge/timings.h"
 #include "bridge/watches.h"
 #include "bridge/why.h"
 #include "bridge/world/unit_state.h"
 #include "bridge/world/world.h"
 #include "engine/slurm_health.h"
+#include "engine/sweep.h"
 
 enum { BRIDGE_MAX_WHY = 256, BRIDGE_MAX_WATCHES = 16 };
 

@@ -1,30 +1,13 @@
 /* words.c - the texts of the rules, filled in with the facts of a situation. */
 #include "bridge/words.h"
 
-#include "bridge/unit/conditions.h"
+#include "codec/timestamp.h"
 #include "slurm/reason.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_TEXT = 1024, SECOND_US = 1000000, MAX_WORD = 64 };
-
-static const char *reason_word(struct arena *arena, const char *reason)
-{
-    auto_buf struct buf word;
-
-    buf_init(&word, MAX_WORD);
-    for (const char *at = reason; *at && buf_str(&word).len < MAX_WORD - 1; at++)
-        if ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9'))
-            buf_add(&word, at, 1);
-
-    struct str text = buf_str(&word);
-
-    /* Slurm's word for "no reason" would say the opposite of what is meant. */
-    if (text.len == 0 || str_is(text, "None") || (text.at[0] >= '0' && text.at[0] <= '9'))
-        return "Pending";
-    return arena_printf(arena, STR_FMT, STR_ARG(text));
-}
+enum { MAX_TEXT = 1024, SECOND_US = 1000000 };
 
 /* By the minute: a time that moves by seconds is not worth a write. */
 static const char *why_it_waits(struct arena *arena, const struct slurm_job *job)
@@ -37,7 +20,7 @@ static const char *why_it_waits(struct arena *arena, const struct slurm_job *job
     if (start <= 0)
         return arena_printf(arena, "job %" PRId64 " waits: %s", job->id, reason);
     return arena_printf(arena, "job %" PRId64 " waits: %s (expected to start at %s)", job->id,
-                        reason, time_text(arena, start * SECOND_US));
+                        reason, timestamp_text(start * SECOND_US, arena));
 }
 
 /* ---- the words ---- */
@@ -61,7 +44,7 @@ static const char *fact(const struct situation *s, struct str word)
     WORD("others", number(s, (int64_t)unit->jobs.count - 1));
     WORD("node", unit->pod->node_name);
     WORD("slurm reason", unit->job->reason);
-    WORD("SlurmReason", reason_word(s->arena, unit->job->reason));
+    WORD("SlurmReason", slurm_reason_condition(unit->job->reason, s->arena));
     WORD("pending", why_it_waits(s->arena, unit->job));
     WORD("owner", unit->owner.wanting);
     WORD("group phase", group_end(unit));

@@ -10,6 +10,7 @@ enum {
     DAY_SECONDS = 86400,
     ERA_DAYS = 146097,  /* 400 years, after which the Gregorian calendar repeats */
     EPOCH_DAY = 719468, /* 1970-01-01, counted from 0000-03-01 */
+    MAX_PRINTED = 64,
 };
 
 struct civil {
@@ -222,6 +223,14 @@ int timestamp_print(int64_t time, struct buf *buf, struct err *err)
 int timestamp_print_micro(int64_t time, struct buf *buf, struct err *err)
 {
     return print(time, true, buf, err);
+}
+
+const char *timestamp_text(int64_t time, struct arena *arena)
+{
+    auto_buf struct buf text = { .max = MAX_PRINTED };
+
+    (void)timestamp_print(time, &text, NULL);
+    return arena_strdup(arena, buf_text(&text));
 }
 
 int timestamp_of_seconds(int64_t seconds, int64_t *ret_time, struct err *err)

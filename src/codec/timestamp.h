@@ -5,6 +5,7 @@
 #ifndef SLINC_CODEC_TIMESTAMP_H
 #define SLINC_CODEC_TIMESTAMP_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -24,6 +25,8 @@ int timestamp_parse(struct str text, int64_t *ret_time, struct err *err);
 /* Append in UTC; -ERR_INVALID (and nothing written) outside the valid range. */
 int timestamp_print(int64_t time, struct buf *buf, struct err *err); /* ...:05Z, metav1.Time */
 int timestamp_print_micro(int64_t time, struct buf *buf, struct err *err); /* ...:05.000000Z */
+
+const char *timestamp_text(int64_t time, struct arena *arena); /* ...:05Z; "" outside the range */
 
 /* Slurm writes times as plain seconds since the epoch. */
 int timestamp_of_seconds(int64_t seconds, int64_t *ret_time, struct err *err);

@@ -5,6 +5,8 @@
 #define ADMIN "an administrator"
 #define BOTH  "the user or an administrator"
 
+enum { MAX_CONDITION_REASON = 64 };
+
 #define CLASS(name) SLURM_REASON_##name
 
 /* The first row that matches counts; what most jobs wait for is found first. */
@@ -168,4 +170,18 @@ void slurm_reason_reference(struct buf *out)
         slurm_reason_help_cell(row->help, out);
         buf_add_text(out, " |\n");
     }
+}
+
+const char *slurm_reason_condition(const char *word, struct arena *arena)
+{
+    auto_buf struct buf reason = { .max = MAX_CONDITION_REASON };
+    struct str text;
+
+    for (const char *at = word; *at && reason.len < MAX_CONDITION_REASON - 1; at++)
+        if ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9'))
+            buf_add(&reason, at, 1);
+    text = buf_str(&reason);
+    if (text.len == 0 || str_is(text, "None") || (text.at[0] >= '0' && text.at[0] <= '9'))
+        return "Pending";
+    return arena_strdup(arena, buf_text(&reason));
 }

@@ -3,6 +3,7 @@
 #ifndef SLINC_SLURM_REASON_H
 #define SLINC_SLURM_REASON_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 
 #include <stdbool.h>
@@ -33,6 +34,10 @@ struct slurm_reason {
  * is held, whatever the word. Of a word that no row knows, the text is the word itself (borrowed),
  * help and actor are "", and the class is RESOURCES: the job waits, and nobody has to act. */
 struct slurm_reason slurm_reason_of(const char *word, bool is_held);
+
+/* Slurm's word as the reason of a Kubernetes condition: a CamelCase word. Without a reason
+ * "Pending", because Slurm's "None" would say the opposite of what is meant. In the arena. */
+const char *slurm_reason_condition(const char *word, struct arena *arena);
 
 /* The rows in the order in which they are tried; NULL behind the last. */
 const struct slurm_reason *slurm_reason_row(size_t index);

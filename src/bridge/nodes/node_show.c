@@ -117,13 +117,9 @@ bool node_show_condition(const struct bridge_world *world, const struct kube_nod
     json_put_text(build, condition, "status", status);
     json_put_text(build, condition, "reason", word->reason);
     json_put_text(build, condition, "message", word->message);
-    if (turns) {
-        auto_buf struct buf text;
-
-        buf_init(&text, MAX_PATH);
-        if (timestamp_print(world->facts.wall_us, &text, NULL) == 0)
-            json_put_str(build, condition, "lastTransitionTime", buf_str(&text));
-    }
+    if (turns)
+        json_put_text(build, condition, "lastTransitionTime",
+                      timestamp_text(world->facts.wall_us, plan->arena));
     plan_strategic_patch(plan, world->nodes, &kube_nodes, NULL, node->object.name, "status", NULL,
                          patch, patch);
     return true;

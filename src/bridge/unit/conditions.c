@@ -18,16 +18,6 @@ bool condition_is_said(const struct kube_pod *pod, const struct condition_update
            str_is(str_of(has->message), update->message);
 }
 
-const char *time_text(struct arena *arena, int64_t wall_us)
-{
-    auto_buf struct buf text;
-    struct err err = { .class = 0 };
-
-    buf_init(&text, 64);
-    (void)timestamp_print(wall_us, &text, &err);
-    return arena_strdup(arena, buf_text(&text));
-}
-
 static void put_condition(struct json_build *build, struct json_mut *list, const char *at,
                           const struct condition_update *update)
 {
@@ -63,7 +53,7 @@ void plan_conditions(const struct bridge_world *world, const struct kube_pod *po
     auto_json_build struct json_build *build = json_build_new();
     struct json_mut *patch = json_new_object(build);
     struct json_mut *predicted = json_new_object(build);
-    const char *at = time_text(plan->arena, world->facts.wall_us);
+    const char *at = timestamp_text(world->facts.wall_us, plan->arena);
     struct json_mut *list =
         json_put_array(build, json_object_at(build, patch, "status"), "conditions");
     struct json_mut *foretold =
@@ -122,7 +112,8 @@ void plan_show_group(const struct bridge_world *world, const struct unit *unit, 
         build, said, "message",
         arena_printf(plan->arena, "Pod group admitted by %s", world->config->scheduler_name));
     json_put_i64(build, said, "observedGeneration", group->object.generation);
-    json_put_text(build, said, "lastTransitionTime", time_text(plan->arena, world->facts.wall_us));
+    json_put_text(build, said, "lastTransitionTime",
+                  timestamp_text(world->facts.wall_us, plan->arena));
     (void)put_group_condition(build, json_put_object(build, predicted, "status"));
     plan_strategic_patch(plan, cache, group->object.kind->resource, group->object.ns,
                          group->object.name, "status", NULL, patch, predicted);

@@ -8,9 +8,6 @@ struct condition_update {
     const char *type, *status, *reason, *message;
 };
 
-/* For conditions and texts; "" for a time that cannot be written. In the arena. */
-const char *time_text(struct arena *arena, int64_t wall_us);
-
 /* Whether the pod has this condition, in these words. */
 bool condition_is_said(const struct kube_pod *pod, const struct condition_update *update);
 

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "bridge/world/config_rules.h"
+#include "bridge/world/job_desc_form.h"
 #include "codec/selector.h"
 #include "codec/yaml.h"
 #include "io/reload.h"
@@ -162,14 +163,6 @@ static int refuse(const struct key *key, struct err *err)
     return err_set(err, ERR_INVALID, "%s: wants %s", key->name, forms[key->form].wanted);
 }
 
-static bool is_line(struct str text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
-            return false;
-    return text.len <= MAX_TEXT;
-}
-
 static bool is_url(struct str text)
 {
     static const char *const schemes[] = { "http://", "https://", "unix://" };
@@ -196,7 +189,7 @@ static bool is_namespace(struct str name)
 
 static bool text_is(enum form form, struct str text)
 {
-    if (!is_line(text))
+    if (!job_form_is_line(text, MAX_TEXT))
         return false;
     switch (form) {
     case FORM_NAME:

@@ -66,14 +66,6 @@ struct str config_feature_of(struct str key, struct str value)
 
 /* ---- priority classes ---- */
 
-static bool is_line(struct str text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
-            return false;
-    return text.len <= MAX_TEXT;
-}
-
 /* A number is a priority, a text is a QOS. A priority of 0 would hold the job. */
 static bool read_priority(struct bridge_config *config, struct str class, const struct json *value,
                           struct bridge_priority *ret_rule)
@@ -81,7 +73,7 @@ static bool read_priority(struct bridge_config *config, struct str class, const 
     int64_t priority = json_i64_or(value, -1);
     struct str qos = json_str(value);
 
-    if (class.len == 0 || !is_line(class) || !is_line(qos) ||
+    if (class.len == 0 || !job_form_is_line(class, MAX_TEXT) || !job_form_is_line(qos, MAX_TEXT) ||
         (qos.len == 0 && (priority < 1 || priority > INT32_MAX)))
         return false;
     *ret_rule = (struct bridge_priority){ .class = keep(config, class),
@@ -184,7 +176,7 @@ static int take_word(struct bridge_config *config, struct bridge_user *rule, str
     }
     if (!json_exists(value))
         return 0;
-    if (!json_is_string(value) || !is_line(text))
+    if (!json_is_string(value) || !job_form_is_line(text, MAX_TEXT))
         return err_set(err, ERR_INVALID,
                        "%s: wants a text of one line; numbers, yes and no need quotes", word->name);
     if (word->is_pattern && !is_pattern(text))

@@ -113,6 +113,14 @@ static bool read_gang(struct str value, int64_t *ret_gang)
     return true;
 }
 
+bool job_form_is_line(struct str text, size_t most)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
+            return false;
+    return text.len <= most;
+}
+
 /* ---- all of them ---- */
 
 bool job_form_read(enum job_form form, struct job_range range, int64_t created, struct str value,
@@ -122,10 +130,7 @@ bool job_form_read(enum job_form form, struct job_range range, int64_t created, 
     case JOB_FORM_NONE:
         break;
     case JOB_FORM_TEXT:
-        for (size_t i = 0; i < value.len; i++)
-            if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7f)
-                return false;
-        return value.len <= MAX_TEXT;
+        return job_form_is_line(value, MAX_TEXT);
     case JOB_FORM_DEPENDENCY:
         /* afterok:12:13,after:14+30?singleton */
         for (size_t i = 0; i < value.len; i++) {

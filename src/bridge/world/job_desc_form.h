@@ -43,6 +43,9 @@ struct job_value { /* what a value says that is no text */
 bool job_form_read(enum job_form form, struct job_range range, int64_t created, struct str value,
                    struct job_value *ret_value);
 
+/* Whether a text is one line of at most `most` bytes, without control characters. */
+bool job_form_is_line(struct str text, size_t most);
+
 /* What is allowed, in words. */
 void job_form_write(enum job_form form, struct job_range range, struct buf *out);
 

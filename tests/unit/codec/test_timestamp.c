@@ -164,15 +164,19 @@ static void every_day_follows_the_one_before(void **state)
 static void times_outside_the_range_are_not_printed(void **state)
 {
     static const int64_t cases[] = { TIMESTAMP_MIN - 1, TIMESTAMP_MAX + 1, INT64_MIN, INT64_MAX };
+    auto_arena struct arena arena;
     auto_buf struct buf text;
     struct err err = { 0 };
 
+    arena_init(&arena, 4096);
     buf_init(&text, 64);
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(timestamp_print(cases[i], &text, &err), -ERR_INVALID);
         assert_int_equal(timestamp_print_micro(cases[i], &text, &err), -ERR_INVALID);
+        assert_string_equal(timestamp_text(cases[i], &arena), "");
     }
     assert_int_equal(text.len, 0);
+    assert_string_equal(timestamp_text(0, &arena), "1970-01-01T00:00:00Z");
 }
 
 static void slurm_seconds_become_times_and_back(void **state)

@@ -105,6 +105,23 @@ static void a_held_job_is_held_whatever_its_reason_and_by_whom_if_it_says_so(voi
     (void)state;
 }
 
+static void the_reason_of_a_condition_is_a_word_that_says_that_the_job_waits(void **state)
+{
+    static const char *const cases[][2] = { { "Resources", "Resources" },
+                                            { "QOSMaxJobsPerUserLimit", "QOSMaxJobsPerUserLimit" },
+                                            { "Nodes required, DOWN", "NodesrequiredDOWN" },
+                                            { "None", "Pending" },
+                                            { "", "Pending" },
+                                            { "(!)", "Pending" },
+                                            { "7", "Pending" } };
+    auto_arena struct arena arena;
+
+    arena_init(&arena, 4096);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(slurm_reason_condition(cases[i][0], &arena), cases[i][1]);
+    (void)state;
+}
+
 static void the_reference_has_every_row(void **state)
 {
     const struct slurm_reason *row;
@@ -126,6 +143,7 @@ int main(void)
         cmocka_unit_test(every_row_has_its_texts_and_no_row_hides_another),
         cmocka_unit_test(of_a_reason_that_no_row_knows_slurms_word_is_told),
         cmocka_unit_test(a_held_job_is_held_whatever_its_reason_and_by_whom_if_it_says_so),
+        cmocka_unit_test(the_reason_of_a_condition_is_a_word_that_says_that_the_job_waits),
         cmocka_unit_test(the_reference_has_every_row),
     };
 

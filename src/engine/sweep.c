@@ -1,11 +1,10 @@
-/* sweep.c - looks at all pods without a node, some at a time.
+/* sweep.c - looks at the wanted objects of a cache, some at a time.
  *
- * Holds: a pod that has no node when the sweep begins is looked at once, unless it is gone by then;
- * after every slice the loop is left to others for several times as long. */
-#include "bridge/sweep.h"
+ * Holds: an object that is wanted when the sweep begins is looked at once, unless it is gone by
+ * then; after every slice the loop is left to others for several times as long. */
+#include "engine/sweep.h"
 
 #include "base/mem.h"
-#include "kube/kinds.h"
 
 enum {
     FIRST_US = 1000000, /* from a change to the sweep that sees it, and others with it */
@@ -15,15 +14,15 @@ enum {
 
 static void begin(struct sweep *sweep)
 {
-    struct kube_cache_walk walk = kube_cache_walk(sweep->pods);
-    const struct kube_object *pod;
+    struct kube_cache_walk walk = kube_cache_walk(sweep->cache);
+    const struct kube_object *object;
 
-    sweep->at = mem_alloc_array(kube_cache_count(sweep->pods) + 1, sizeof(*sweep->at));
+    sweep->at = mem_alloc_array(kube_cache_count(sweep->cache) + 1, sizeof(*sweep->at));
     sweep->count = sweep->next = 0;
     sweep->is_due = false;
-    while ((pod = kube_cache_next(&walk)) != NULL)
-        if (!kube_pod_of(pod)->node_name[0])
-            sweep->at[sweep->count++] = kube_object_ref(pod);
+    while ((object = kube_cache_next(&walk)) != NULL)
+        if (sweep->wants(object))
+            sweep->at[sweep->count++] = kube_object_ref(object);
 }
 
 static void end(struct sweep *sweep)
@@ -34,14 +33,14 @@ static void end(struct sweep *sweep)
     sweep->at = NULL;
 }
 
-/* As the pod is now: it may have changed since the sweep began. */
+/* As the object is now: it may have changed since the sweep began. */
 static void look_at_next(struct sweep *sweep)
 {
     const struct kube_object *then = sweep->at[sweep->next++];
-    const struct kube_object *pod = kube_cache_get(sweep->pods, then->ns, then->name);
+    const struct kube_object *object = kube_cache_get(sweep->cache, then->ns, then->name);
 
-    if (pod)
-        sweep->look(sweep->context, pod);
+    if (object)
+        sweep->look(sweep->context, object);
     kube_object_unref(then);
 }
 

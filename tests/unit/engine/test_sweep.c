@@ -1,5 +1,5 @@
 /* test_sweep.c - all pods without a node are looked at, and the loop has time for others. */
-#include "bridge/sweep.h"
+#include "engine/sweep.h"
 
 #include "base/mem.h"
 #include "kube/kinds.h"
@@ -26,6 +26,11 @@ struct bench {
     unsigned requests;         /* that looks still make */
     const char *drops;         /* a pod that goes during the first look; NULL */
 };
+
+static bool has_no_node(const struct kube_object *pod)
+{
+    return !kube_pod_of(pod)->node_name[0];
+}
 
 static void look(void *context, const struct kube_object *pod)
 {
@@ -55,8 +60,11 @@ static int up(void **state)
     clock_init_virtual(&bench->clock, INT64_C(1700000000000000));
     bench->loop = loop_new_virtual(&bench->clock);
     bench->pods = kube_cache_new(&kube_pod_kind, &bench->clock);
-    bench->sweep =
-        (struct sweep){ .loop = bench->loop, .pods = bench->pods, .look = look, .context = bench };
+    bench->sweep = (struct sweep){ .loop = bench->loop,
+                                   .cache = bench->pods,
+                                   .wants = has_no_node,
+                                   .look = look,
+                                   .context = bench };
     *state = bench;
     return 0;
 }
