@@ -100,8 +100,8 @@ void act_sync(const struct situation *s, struct plan *plan)
 
 ACT(read_neighbours, plan_read_stale_jobs(s->world, s->unit, s->assigned.misfit, plan))
 
-/* The job is cancelled, and the next one excludes the nodes that did not fit and still do not. A
- * unit whose jobs keep ending is submitted ever more slowly. */
+/* The job is cancelled. The next job excludes the nodes that did not fit, as long as they do not,
+ * and is submitted after a pause that grows (backoff_left_us). */
 ACT(give_back, plan_slurm_give_back(plan, s->unit->job, s->assigned.misfit, 0, s->assigned.why))
 ACT(give_forgotten_back, plan_slurm_give_back(plan, s->unit->job, s->forgotten, 0,
                                               "a pod whose job Slurm has forgotten runs there"))

@@ -65,9 +65,9 @@ WHEN(is_release_behind, gives_jobs_back(s) && s->unit->jobs.is_behind)
 WHEN(is_bound_unread, s->unit->stage == POD_BOUND && !s->is_clear)
 /* A job that was just cancelled still looks alive. */
 WHEN(is_job_behind, s->is_clear && s->unit->jobs.is_behind)
-/* Lost answers can leave two jobs for one unit. Nothing is bound before only one is left. The job
- * that is kept must have been seen in the last whole list, or read after it. Otherwise slurmctld
- * may have lost it, and the other job is all that is left. */
+/* Lost answers can leave two jobs for one unit. Nothing is bound while there are two. The job that
+ * is kept must be in the last whole list, or have been read after it. Otherwise slurmctld may have
+ * lost this job, and the unit would have none when the other one is cancelled. */
 WHEN(is_duplicated, s->is_clear && s->unit->jobs.count > 1)
 
 static bool is_kept_job_unread(const struct situation *s)
@@ -135,8 +135,9 @@ WHEN(is_namespace_full, wants_job(s) && submit_is_over_cap(s->world, s->unit))
 /* A report about a submit that is on its way would be out of date before anybody has read it, and
  * such writes would slow down other pods. */
 WHEN(is_submitting, is_unanswered(s) && answer_left_us(s) > 0)
-/* A whole list settles it that began when the submit could no longer take effect. Where slurmctld
- * answered and there is no job it was a refusal: the executor moves it. */
+/* A whole list of jobs settles the submit, if the list began when the submit could no longer take
+ * effect. If slurmctld had answered, and the list shows no job, then the answer was a refusal: the
+ * executor sets SUBMIT_REFUSED. */
 WHEN(is_answered_with_error,
      submits(s) && last_submit(s)->state == SUBMIT_UNRESOLVED && last_submit(s)->is_answered)
 WHEN(is_unresolved, submits(s) && last_submit(s)->state == SUBMIT_UNRESOLVED &&
@@ -151,8 +152,8 @@ static bool is_refused(const struct situation *s)
            s->world->facts.now_us < submit->again_us;
 }
 
-/* Jobs were just read again after a restart, and those that are missing are not all known yet: what
- * looks free may be in use by pods that lost theirs. */
+/* Jobs were just read again after a restart, and it is not known yet which jobs are missing: a node
+ * that looks free may be in use by a pod that lost its job. */
 static bool was_just_restarted(const struct situation *s)
 {
     const struct bridge_facts *facts = &s->world->facts;
@@ -214,7 +215,7 @@ WHEN(are_neighbours_unread, is_misfit(s) && s->has_stale_jobs)
 WHEN(had_many_misfits, s->unit->state && s->unit->state->misfit_count >= MANY_MISFITS)
 WHEN(is_misfit_again, is_misfit(s) && had_many_misfits(s))
 WHEN(is_place_not_free, has_too_few(s) && s->assigned.will_be_freed)
-/* The job was submitted for others. */
+/* The job was submitted for other pods than those that wait now. */
 WHEN(has_too_few_places,
      has_too_few(s) && !s->is_placed && !assigned_is_enough(s->unit, &s->assigned))
 WHEN(is_node_forgotten, s->forgotten && s->unit->in[POD_BOUND] == 0)
@@ -244,7 +245,7 @@ WHEN(always, true)
 AFTER(due_soon, SOON_US)
 AFTER(due_half_second, SECOND_US / 2)
 AFTER(due_second, SECOND_US)
-/* What should have been read by then is read again. */
+/* A read that has not come by then is asked for again. */
 AFTER(due_reread, REREAD_US)
 AFTER(due_calm, CALM_US)
 AFTER(due_answer, answer_left_us(s))
@@ -257,7 +258,7 @@ AFTER(due_volumes, SECOND_US)
 AFTER(due_place, 5 * SECOND_US)
 AFTER(due_devices, SECOND_US / 10)
 AFTER(due_grown, group_grows_us(s->world, s->unit))
-/* Those that wait for room look one after another, so that what gets free is not fought for. */
+/* Units that wait for room look one after another, so that they do not all try for one place. */
 AFTER(due_room, 5 * SECOND_US + (int64_t)s->world->facts.waiting_pods * SECOND_US / 50)
 AFTER(due_pause, s->world->facts.pause_us - s->world->facts.now_us)
 
@@ -302,7 +303,8 @@ struct rule {
     const char *reason, *text; /* shown to a person; templates: words.h */
     const char *event;         /* the reason of an event with the same text; NULL */
     bool event_is_normal, event_repeats;
-    bool guards;                                  /* asked once more when a submit is sent */
+    bool guards; /* asked once more when a submit is sent: reads no part but PART_BOUND, of the job
+                    description only desc_hash */
     unsigned woken_by;                            /* enum wake */
     int64_t (*due_us)(const struct situation *s); /* with ON_TIME: in how long; 0: never */
     void (*act)(const struct situation *s, struct plan *plan);
@@ -437,7 +439,7 @@ static const struct rule rules[] = {
     { AT(UNIT_NAMESPACE_FULL, "namespace full"), IF(is_namespace_full, PART_NONE),
       WAITING("TooManyJobs", "its namespace has {cap} jobs, as many as it may have "
           "(maxJobsPerNamespace)"), GUARD, WOKEN(ON_TIME), DUE(due_room) },
-    { AT(UNIT_REFUSED, "refused"), IF(is_refused, PART_NONE),
+    { AT(UNIT_REFUSED, "refused"), IF(is_refused, PART_DESC),
       TROUBLE("Refused", "Slurm refused the job: {answer}{lack}"), EVENT("FailedScheduling"),
       GUARD, WOKEN(ON_POD | ON_OWNER | ON_NODES | ON_TIME), DUE(due_refused) },
     { AT(UNIT_REBOOKING_FIRST, "rebooking of others first"), IF(does_rebooking_come_first, PART_NONE),
@@ -566,8 +568,8 @@ _Static_assert(sizeof(rules) / sizeof(rules[0]) == UNIT_PHASES, "a row for each 
 static bool is_submittable(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena);
 
-/* The first rule that matches, of those above the row of this phase. NULL: none does, or err of the
- * situation is set. */
+/* The first rule that matches, among the rules above the row of `before`. NULL: none does, or the
+ * situation has an error. */
 static const struct rule *first_match(struct situation *s, enum unit_phase before)
 {
     for (unsigned i = 0; i < UNIT_PHASES && rules[i].phase != before; i++) {
@@ -580,7 +582,7 @@ static const struct rule *first_match(struct situation *s, enum unit_phase befor
     return NULL;
 }
 
-/* Whether a unit would be submitted if no other pod of its owner were first. */
+/* Whether a unit would be submitted now if it did not queue behind other pods of its owner. */
 static bool is_submittable(const struct bridge_world *world, const struct unit *unit,
                            struct arena *arena)
 {
@@ -735,10 +737,10 @@ static int place_part(const struct bridge_world *world, const struct unit *unit,
     return rule ? 0 : -err->class;
 }
 
-/* The object of a group may have been deleted and made again under the same name: the job of the
- * first object stays with the pods that are bound by it, and ends with them. So these pods are
- * looked at as a unit of their own. Of a group of which some pods are bound and others wait, the
- * bound pods are looked at first; the others are placed when these have their job. */
+/* The object of a group may have been deleted and made again under the same name. The job of the
+ * first object stays with the pods that are bound by it, and ends with them, so these pods are
+ * planned as a unit of their own. If some pods of a group are bound and others wait, the bound pods
+ * are planned first, and the others when the bound pods have their job. */
 static int place_unit(const struct bridge_world *world, struct str key, struct plan *plan,
                       struct placed *ret_placed, struct err *err)
 {

@@ -10,13 +10,13 @@
 
 enum {
     SECOND_US = 1000000,
-    REPORT_EACH_US = 50000,             /* twenty pods a second are told at most */
-    OUTAGE_EACH_US = 5000,              /* of an outage two hundred, */
-    OUTAGE_LONGEST_US = 50 * SECOND_US, /* or more, for none is told later */
+    REPORT_EACH_US = 50000,             /* at most twenty conditions a second say SHOW_WAITING */
+    OUTAGE_EACH_US = 5000,              /* about two hundred a second say SHOW_OUTAGE, or more: */
+    OUTAGE_LONGEST_US = 50 * SECOND_US, /* every pod says so within this time */
 };
 
-/* What the label of a pod that waits says: it goes with the words about the job, in their write.
- * NULL: it stays as it is. */
+/* The job that the label of a pod that waits names, written together with the condition. NULL: the
+ * label stays as it is. */
 static const char *job_shown(const struct bridge_world *world, const struct unit *unit,
                              const struct member *member)
 {
@@ -25,8 +25,8 @@ static const char *job_shown(const struct bridge_world *world, const struct unit
     return unit->job ? unit->job->object.key : "";
 }
 
-/* Both conditions in one write, unless the pod has them; not before left_us have passed. Whether
- * they are written now. */
+/* Writes both conditions at once. False: the pod has them already, or they are not due for another
+ * left_us. */
 static bool report_one(const struct bridge_world *world, const struct unit *unit,
                        const struct member *member, struct plan *plan, const struct report *report,
                        int64_t left_us)
@@ -49,8 +49,8 @@ static bool report_one(const struct bridge_world *world, const struct unit *unit
     return true;
 }
 
-/* By whole seconds of the pod's age. Words about waiting are later while many wait, or they would
- * keep them waiting. */
+/* Counts whole seconds of the pod's age. While many pods wait, SHOW_WAITING is written later,
+ * because so many writes would delay the pods. */
 static int64_t patience_left_us(const struct bridge_world *world, const struct kube_pod *pod,
                                 enum show show)
 {
@@ -84,7 +84,7 @@ static int64_t outage_left_us(const struct bridge_world *world, const struct kub
            (waited_us < lasts_us ? waited_us : lasts_us);
 }
 
-/* The same words about the same namespace are one Event, however many pods say them. */
+/* However many pods say the same words, their namespace has one Event. */
 static void post_on_namespace(const struct bridge_world *world, const char *ns, struct plan *plan,
                               const struct report *report)
 {

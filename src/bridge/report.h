@@ -8,9 +8,9 @@
 #include "bridge/unit/unit.h"
 
 enum show {
-    SHOW_NOT,     /* on no pod: /debug/state has it */
-    SHOW_WAITING, /* what passes by itself: after a second, later while hundreds wait */
-    SHOW_TROUBLE, /* what does not pass by itself: after a second, however many wait */
+    SHOW_NOT,     /* on no pod: only /debug/state says it */
+    SHOW_WAITING, /* it passes by itself: said after a second, later while hundreds of pods wait */
+    SHOW_TROUBLE, /* it does not pass by itself: said after a second, however many pods wait */
     SHOW_OUTAGE,  /* the bridge cannot use Slurm: at a bounded rate, each pod within a minute, a few
                      within seconds; an event on their namespace says it once */
 };

@@ -34,15 +34,15 @@ int64_t takeover_delay_left_us(const struct situation *situation)
 {
     const struct bridge_facts *facts = &situation->world->facts;
 
-    /* Whether a leader before us may have submitted it: that submit may still take effect. */
+    /* A leader before us may have submitted the unit, and that submit may still take effect. */
     if (facts->no_takeover_delay ||
         situation->unit->created_us >= facts->leading_wall_us + NEW_MARGIN_US)
         return 0;
     return facts->leading_us + facts->takeover_delay_us - facts->now_us;
 }
 
-/* A unit whose jobs keep ending before it is bound is submitted ever more slowly. When they ended
- * is by slurmctld's clock. */
+/* A unit whose jobs keep ending before it is bound is submitted after ever longer pauses.
+ * jobs.ended_at is by slurmctld's clock. */
 int64_t backoff_left_us(const struct situation *situation)
 {
     const struct unit *unit = situation->unit;
@@ -63,10 +63,10 @@ int64_t answer_left_us(const struct situation *situation)
     return state ? state->submit.sent_us + ANSWER_US - situation->world->facts.now_us : 0;
 }
 
-/* ---- of every unit ---- */
+/* ---- the facts of every unit ---- */
 
-/* The longer a unit has waited, the less often its job is read. While many wait, all their reads
- * together stay below a rate, and those of units that came together are spread by their keys. */
+/* The longer a unit has waited, the less often its job is read. While many units wait, all reads
+ * together stay below a rate. The keys of units spread the reads of those that came together. */
 static int64_t read_pause_us(const struct bridge_world *world, const struct unit *unit)
 {
     const uint64_t secret[2] = { 0, 0 };

@@ -1,8 +1,9 @@
 /* situation.h - the facts about one unit that the rules of place.c read.
  *
- * What costs nothing is gathered for every unit. The rest is gathered in parts, each when the first
- * rule is asked that needs it; a part that does not concern the unit stays empty. Gathering changes
- * nothing but the situation, and what it finds lies in the arena. */
+ * Facts that cost nothing are gathered for every unit. The others are gathered in parts: a part is
+ * gathered when the first rule that needs it is asked, and stays empty if it does not concern the
+ * unit. A rule may read the parts of all rules above it. Gathering changes nothing but the
+ * situation, and the facts lie in the arena. */
 #ifndef SLINC_BRIDGE_SITUATION_H
 #define SLINC_BRIDGE_SITUATION_H
 
@@ -18,7 +19,7 @@
 enum { HELD_TOO_LONG_S = 30 }; /* a device that another claim keeps is waited for */
 
 enum part {
-    PART_NONE,   /* what is gathered for every unit */
+    PART_NONE,   /* the facts that are gathered for every unit */
     PART_BOUND,  /* bound pods, and the job that holds their nodes */
     PART_DESC,   /* the job that would be submitted */
     PART_NODES,  /* the nodes that Kubernetes' rules leave for it */
@@ -50,11 +51,11 @@ struct situation {
     struct claims lost_claims; /* of bound pods */
 
     struct job_desc desc;       /* PART_DESC */
-    uint64_t desc_hash;         /* of what would be submitted, or of what is being sent */
+    uint64_t desc_hash;         /* of the job that would be submitted, or that is being sent */
     const char *invalid;        /* why there is no desc; NULL: there is */
     struct exclusion exclusion; /* PART_NODES */
 
-    int64_t queue_us; /* PART_QUEUE: another unit comes first: asked again then; 0: none does */
+    int64_t queue_us; /* PART_QUEUE: another unit comes first, for so long; 0: none does */
     enum submit_mode mode;
 
     struct sync sync; /* PART_SYNC */

@@ -63,8 +63,8 @@ static void wake_soon(struct bridge *bridge, enum wake source)
 
 /* ---- units by what they are ---- */
 
-/* A plan looks at all pods of a unit, so that of a large group several changes are looked at by one
- * plan: else as many plans as pods would follow when all of them start or end. */
+/* A plan looks at all pods of a unit. For a large group one plan follows several changes, otherwise
+ * there would be as many plans as pods when all pods start or end. */
 static void enqueue_pod(struct controller *controller, const struct kube_object *pod)
 {
     struct bridge *bridge = controller->context;
@@ -80,8 +80,9 @@ static void enqueue_pod(struct controller *controller, const struct kube_object 
                          pods > LARGE_GROUP ? (int64_t)pods * PAUSE_PER_POD_US : 0);
 }
 
-/* Servers before 1.35 drop what a Binding says of metadata: the pod is seen with a node and without
- * what the Binding said of it. From then on a patch goes first. The label may be there already. */
+/* Servers before 1.35 drop the metadata of a Binding: the pod then has a node and lacks our
+ * annotation. From then on a patch is sent before each Binding. The label proves nothing, because
+ * it may have been there before. */
 static void look_at_binding(struct bridge *bridge, const struct kube_object *old,
                             const struct kube_object *next)
 {
@@ -121,8 +122,8 @@ static bool has_left(const struct bridge_world *world, const struct kube_object 
            pod_stage(world, kube_pod_of(next)) == POD_OVER;
 }
 
-/* A pod of the same name may be another pod, and so another unit. So may be one that was given to
- * another group: what was submitted with the group before is looked at, too. */
+/* A pod of the same name may be another pod, and so another unit. A pod may also have been given to
+ * another group: then the unit of the group before is planned, too. */
 void bridge_on_pod(struct controller *controller, const struct kube_object *old,
                    const struct kube_object *next)
 {
@@ -138,8 +139,8 @@ void bridge_on_pod(struct controller *controller, const struct kube_object *old,
     enqueue_pod(controller, next);
 }
 
-/* What a PodGroup says counts for all of its pods. The key is the same for both APIs' objects but
- * for one word; to plan a unit that is not there costs nothing. */
+/* A PodGroup decides for all of its pods. The keys of both APIs differ by one word, and both are
+ * planned, because a plan for a unit that does not exist costs nothing. */
 void bridge_on_group(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct bridge *bridge = context;
@@ -155,7 +156,7 @@ void bridge_on_group(void *context, const struct kube_object *old, const struct 
     }
 }
 
-/* Each by the unit that it is in now. */
+/* Plans the unit of every pod. */
 void bridge_look_at_all(struct bridge *bridge)
 {
     struct kube_cache_walk walk = kube_cache_walk(bridge->world.pods);
@@ -189,7 +190,7 @@ static void look_at_those_that_wait(struct bridge *bridge, const char *ns)
             enqueue_pod(&bridge->units, pod);
 }
 
-/* Jobs that wait follow what is true of the nodes now. */
+/* Their jobs follow the nodes as they are now. */
 void bridge_look_at_all_that_wait(struct bridge *bridge)
 {
     look_at_those_that_wait(bridge, NULL);
@@ -212,7 +213,7 @@ void bridge_on_volume(void *context)
     wake_soon(context, ON_VOLUME);
 }
 
-/* Only pods that may use other nodes than when they were last planned. */
+/* Plans the unit of a pod that may use other nodes than when it was last planned. */
 void bridge_look_if_other_nodes(void *context, const struct kube_object *pod)
 {
     struct bridge *bridge = context;
@@ -296,7 +297,7 @@ void bridge_look_at_all_nodes(struct bridge *bridge)
         engine_enqueue(&bridge->nodes, str_of(record->key));
 }
 
-/* Devices are a part of what Slurm is told of their node, and its cores let pods be pinned. */
+/* Slurm is told of the devices of a node, and pods are pinned to cores that its slices show. */
 void bridge_on_slice(void *context, const struct kube_object *old, const struct kube_object *next)
 {
     struct bridge *bridge = context;
@@ -308,7 +309,7 @@ void bridge_on_slice(void *context, const struct kube_object *old, const struct 
         enqueue_node(bridge, node);
 }
 
-/* Which devices it taints, or tainted, is found by the plans. */
+/* The plans find out which devices the rule taints, or tainted before. */
 void bridge_on_taint_rule(void *context, const struct kube_object *old,
                           const struct kube_object *next)
 {
@@ -322,7 +323,7 @@ void bridge_on_taint_rule(void *context, const struct kube_object *old,
         bridge_on_slice(context, slice, slice);
 }
 
-/* It may stand for a resource that pods request. */
+/* A device class may stand for a resource that pods request. */
 void bridge_on_device_class(void *context, const struct kube_object *old,
                             const struct kube_object *next)
 {
@@ -353,7 +354,7 @@ void bridge_on_other_pod(struct controller *controller, const struct kube_object
             enqueue_node(controller->context, kube_pod_of(pods[i])->node_name);
 }
 
-/* Its pods may have been seen before it, or be there when it is gone. */
+/* Pods may be seen before their DaemonSet, and may still be there when it is gone. */
 void bridge_on_daemonset(void *context, const struct kube_object *old,
                          const struct kube_object *next)
 {
@@ -383,8 +384,8 @@ void bridge_wake_node(void *context, struct str name)
     engine_enqueue(&bridge->nodes, name);
 }
 
-/* The poller has read what a job has on its nodes; only pods with devices need it. With
- * `pinCpus: auto` the cores of every pod may be such. */
+/* The poller has read what a job has on its nodes. Pods with devices need that, and with
+ * `pinCpus: auto` all pods, for their cores. */
 void bridge_take_layout(void *context, const struct slurm_job *job, const struct json *body)
 {
     struct bridge *bridge = context;
@@ -404,13 +405,13 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
     if (!job || !world_job_key(&bridge->world, job, &key, &attempt))
         return;
     timings_count_job(&bridge->timings, old, next);
-    /* What it has on its nodes may be another thing when it runs again. Of a job that begins to run
-     * it may just have been read (bridge_take_layout). */
+    /* A job that runs again may have other devices, so its layout is forgotten. The layout of a job
+     * that has just begun to run may be new (bridge_take_layout), so it is kept. */
     if (old && (!next || job_phase(next) != JOB_RUNS ||
                 (old->nodes[0] && strcmp(old->nodes, next->nodes) != 0)))
         job_layouts_forget(bridge->world.layouts, old->id);
     if (next) {
-        /* Jobs of ours are followed closely until they have ended; others need not be. */
+        /* Only jobs of ours are read often, until they have ended. */
         if (job_phase(next) == JOB_ENDED)
             slurm_poller_untrack(bridge->poller, next->id);
         else
@@ -429,8 +430,8 @@ void bridge_on_slurm_job(void *context, const struct slurm_object *before,
     const struct slurm_job *old = before ? slurm_job_of(before) : NULL;
     const struct slurm_job *next = after ? slurm_job_of(after) : NULL;
 
-    /* An id that has gone to another job is two changes. Before a job is read whole its sluid is
-     * not known. */
+    /* If another job has this id now, that is two changes. The sluid is known only after the whole
+     * record was read. */
     if (old && next &&
         (strcmp(old->extra, next->extra) != 0 ||
          (old->sluid[0] && next->sluid[0] && strcmp(old->sluid, next->sluid) != 0))) {

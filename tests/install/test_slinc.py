@@ -138,10 +138,16 @@ def shown_by(command: str) -> str:
 
 
 def test_the_table_of_rules_is_documented() -> None:
-    shown = subprocess.run([SLINC, "bridge", "--help"], text=True, capture_output=True, timeout=30, check=True).stdout
-    table = re.search(r"in which they are looked for:\n\n(\| phase.*?)\n\n", shown, re.S)
+    table = re.search(r"in which they are looked for:\n\n(\| phase.*?)\n\n", shown_by("bridge"), re.S)
     assert table and table[1].count("\n") > 60
     assert table[1] in (REPO / "docs/internals/bridge.md").read_text(), "copy it there again"
+
+
+def test_every_annotation_of_a_job_is_documented() -> None:
+    listed = re.search(r"\| about \| annotations \|\n(.*?)\n\n", (REPO / "docs/bridge.md").read_text(), re.S)
+    shown = re.findall(r"^\| `slurmjob\.slinky\.slurm\.net/([a-z-]+)`", shown_by("bridge"), re.M)
+    assert listed and len(shown) > 20
+    assert [name for name in shown if f"`{name}`" not in listed[1]] == []
 
 
 def test_why_lists_every_reason_of_the_bridge_and_what_helps() -> None:
