@@ -45,11 +45,11 @@ static void forget_if_over(struct bridge *bridge, struct str key)
     if (!state || state->submit.state == SUBMIT_SENT || state->submit.state == SUBMIT_UNRESOLVED ||
         kube_index_next(&pods) || slurm_index_next(&jobs))
         return;
-    unit_states_forget(bridge->world.unit_states, key);
+    unit_states_forget(bridge->unit_states, key);
 }
 
 /* Changes of nodes and of other pods wake the unit when the result is another (wake.c). */
-static void record_nodes_version(const struct bridge *bridge, struct str key)
+static void record_nodes_version(struct bridge *bridge, struct str key)
 {
     const struct bridge_world *world = &bridge->world;
     struct kube_index_walk pods = kube_cache_by(world->pods, world->pods_by_unit, key);
@@ -57,7 +57,7 @@ static void record_nodes_version(const struct bridge *bridge, struct str key)
 
     if (pod && !group_key_is_of_group(key) && unit_states_get(world->unit_states, key) &&
         pod_stage(world, kube_pod_of(pod)) == POD_WAITS)
-        unit_states_need(world->unit_states, key)->nodes_version =
+        unit_states_need(bridge->unit_states, key)->nodes_version =
             filter_version(world->filter, kube_pod_of(pod));
 }
 
@@ -65,7 +65,7 @@ static void record_nodes_version(const struct bridge *bridge, struct str key)
  * unit without pods while the job of its former object waits for more than a change of itself. */
 static void record_placed(struct bridge *bridge, struct str key, const struct placed *placed)
 {
-    struct unit_states *states = bridge->world.unit_states;
+    struct unit_states *states = bridge->unit_states;
     bool is_gone = placed->phase == UNIT_GONE && (placed->woken_by & ~(unsigned)ON_JOB) == 0;
     struct unit_state *state =
         is_gone ? unit_states_find(states, key) : unit_states_need(states, key);
@@ -120,8 +120,8 @@ static int plan_node(struct controller *controller, struct str key, struct plan 
 
     bridge_refresh_facts(bridge);
     if (!world_node_by_slurm_name(world, key) && !world_slurm_node(world, key))
-        node_refusals_forget(world->node_refusals, key);
-    node_sizes_record(world->node_sizes, key, node_size_differs(world, key, plan->arena),
+        node_refusals_forget(bridge->node_refusals, key);
+    node_sizes_record(bridge->node_sizes, key, node_size_differs(world, key, plan->arena),
                       world->facts.now_us);
     return nodes_plan(world, key, plan, err);
 }
@@ -133,7 +133,7 @@ static void on_answered(void *context, const struct controller *controller, stru
 {
     struct bridge *bridge = context;
     struct unit_state *state =
-        controller == &bridge->units ? unit_states_find(bridge->world.unit_states, key) : NULL;
+        controller == &bridge->units ? unit_states_find(bridge->unit_states, key) : NULL;
     auto_buf struct buf text = { .max = KUBE_EVENT_MAX_NOTE };
 
     if (!state || !state->is_placing || action->type != &action_kube ||
@@ -152,7 +152,7 @@ static void begin_to_lead(struct bridge *bridge)
     facts->leading_us = loop_now_us(bridge->links.loop);
     facts->leading_wall_us = clock_wall_us(loop_clock(bridge->links.loop));
     facts->no_takeover_delay = kube_lease_was_released(bridge->lease);
-    unit_states_forget_applied(bridge->world.unit_states);
+    unit_states_forget_applied(bridge->unit_states);
     if (bridge->poller)
         slurm_poller_suspect(bridge->poller, bridge_became_leader);
     engine_wake(bridge->engine);
@@ -214,17 +214,17 @@ static void start_slurm(struct bridge *bridge)
                        bridge_on_slurm_place, bridge);
     slurm_cache_listen(slurm_poller_cache(bridge->poller, SLURM_FEED_RESERVATIONS),
                        bridge_on_slurm_place, bridge);
-    world->capacity = capacity_new(bridge->links.loop, jobs, nodes);
+    world->capacity = bridge->capacity = capacity_new(bridge->links.loop, jobs, nodes);
     world->foreign_nodes =
         foreign_nodes_new(nodes, world->nodes, world->nodes_by_slurm_name, &bridge->owner);
     bridge->executor = slurm_executor_new(&(struct slurm_executor_options){
         .slurm = bridge->slurm,
         .poller = bridge->poller,
         .kube = bridge->kube,
-        .unit_states = world->unit_states,
-        .node_refusals = world->node_refusals,
-        .capacity = world->capacity,
-        .layouts = world->layouts,
+        .unit_states = bridge->unit_states,
+        .node_refusals = bridge->node_refusals,
+        .capacity = bridge->capacity,
+        .layouts = bridge->layouts,
         .metrics = bridge->metrics,
         .owner = &bridge->owner,
         .submits_per_second = bridge->options.config->submits_per_second,
@@ -372,10 +372,10 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
                                                                      .may_write = bridge_may_act,
                                                                      .may_write_context = bridge });
     bridge->world.config = options->config;
-    bridge->world.unit_states = unit_states_new();
-    bridge->world.node_refusals = node_refusals_new();
-    bridge->world.node_sizes = node_sizes_new();
-    bridge->world.layouts = job_layouts_new();
+    bridge->world.unit_states = bridge->unit_states = unit_states_new();
+    bridge->world.node_refusals = bridge->node_refusals = node_refusals_new();
+    bridge->world.node_sizes = bridge->node_sizes = node_sizes_new();
+    bridge->world.layouts = bridge->layouts = job_layouts_new();
     bridge->world.facts.job_visibility = SLURM_SIGHT_UNKNOWN;
     bridge->world.facts.job_visibility_why = "";
     bridge->world.facts.suspicion = "";
@@ -389,7 +389,8 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     bridge->owner.release = str_of(bridge->release);
     bridge->world.owner = &bridge->owner;
     bridge->watches = watches_new(bridge->kube, &bridge->rand, &bridge->world, options->page);
-    timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world);
+    timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world,
+                 bridge->unit_states);
     slurm_health_init(&bridge->slurm_health, bridge->metrics);
     why_reads_init(&bridge->why_reads, &bridge->world, bridge->slurm);
     bridge->lease =
@@ -427,15 +428,15 @@ void bridge_free(struct bridge *bridge)
     watches_stop(bridge->watches);
     engine_free(bridge->engine);
     slurm_executor_free(bridge->executor);
-    capacity_free(bridge->world.capacity);
+    capacity_free(bridge->capacity);
     foreign_nodes_free(bridge->world.foreign_nodes);
     slurm_poller_free(bridge->poller);
     kube_lease_free(bridge->lease);
     kube_recorder_free(bridge->recorder);
-    unit_states_free(bridge->world.unit_states);
-    node_refusals_free(bridge->world.node_refusals);
-    node_sizes_free(bridge->world.node_sizes);
-    job_layouts_free(bridge->world.layouts);
+    unit_states_free(bridge->unit_states);
+    node_refusals_free(bridge->node_refusals);
+    node_sizes_free(bridge->node_sizes);
+    job_layouts_free(bridge->layouts);
     metrics_free(bridge->metrics);
     watches_free(bridge->watches);
     slurm_client_free(bridge->slurm);

@@ -49,7 +49,12 @@ struct bridge {
     struct timings timings;
     struct slurm_health slurm_health;
     struct why_reads why_reads;
-    struct bridge_world world;
+    struct bridge_world world; /* plans only read it, and what these five keep */
+    struct unit_states *unit_states;
+    struct node_refusals *node_refusals;
+    struct node_sizes *node_sizes;
+    struct job_layouts *layouts;
+    struct capacity *capacity;
     struct controller units, nodes;
     struct controller_watch unit_watches[BRIDGE_MAX_WATCHES], node_watches[2];
     struct lent_nodes lent_nodes;

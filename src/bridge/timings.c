@@ -58,17 +58,18 @@ static void refresh(void *context)
     unsigned in[UNIT_PHASES] = { 0 };
 
     metrics_set(timings->metrics, &timings_metrics[METRIC_WAITING], (double)timings->waiting, NULL);
-    if (timings->world->unit_states)
-        unit_states_each(timings->world->unit_states, count_phase, in);
+    unit_states_each(timings->unit_states, count_phase, in);
     for (unsigned i = 0; i < UNIT_PHASES; i++)
         metrics_set(timings->metrics, &timings_metrics[METRIC_UNITS], in[i],
                     unit_phase_name((enum unit_phase)i), NULL);
 }
 
 void timings_init(struct timings *timings, struct loop *loop, struct metrics *metrics,
-                  struct bridge_world *world)
+                  const struct bridge_world *world, struct unit_states *unit_states)
 {
-    *timings = (struct timings){ .loop = loop, .metrics = metrics, .world = world };
+    *timings = (struct timings){
+        .loop = loop, .metrics = metrics, .world = world, .unit_states = unit_states
+    };
     metrics_on_scrape(metrics, refresh, timings);
 }
 
@@ -103,7 +104,7 @@ void timings_before_plan(struct timings *timings, struct str key)
 
     if (count == 0)
         return;
-    state = unit_states_need(timings->world->unit_states, key);
+    state = unit_states_need(timings->unit_states, key);
     if (count > state->members)
         state->grown_us = now_us;
     state->members = count;
@@ -118,8 +119,8 @@ void timings_after_plan(struct timings *timings, struct str key)
     int64_t now_us = loop_now_us(timings->loop);
     const struct kube_object *pod;
     bool lost = !world_has_job(timings->world, key) && count_in(timings, key, POD_BOUND, &pod) > 0;
-    struct unit_state *unit = lost ? unit_states_need(timings->world->unit_states, key)
-                                   : unit_states_find(timings->world->unit_states, key);
+    struct unit_state *unit = lost ? unit_states_need(timings->unit_states, key)
+                                   : unit_states_find(timings->unit_states, key);
     bool counts;
 
     if (!unit)
@@ -152,7 +153,7 @@ static void observe_bound(struct timings *timings, const struct kube_pod *pod)
 
     buf_init(&key, 1024);
     world_unit_key(timings->world, pod, &key);
-    state = unit_states_find(timings->world->unit_states, buf_str(&key));
+    state = unit_states_find(timings->unit_states, buf_str(&key));
     if (!state)
         return;
     if (state->bound_us && group_of(pod).kind == GROUP_NONE)
@@ -219,7 +220,7 @@ void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
         metrics_add(timings->metrics, &timings_metrics[METRIC_PODS], 1, "over", NULL);
         buf_init(&key, 1024);
         world_unit_key(timings->world, next, &key);
-        state = unit_states_get(timings->world->unit_states, buf_str(&key));
+        state = unit_states_get(timings->unit_states, buf_str(&key));
         if (state && state->bound_us)
             observe(timings, "bound to ended", loop_now_us(timings->loop) - state->bound_us);
     }
@@ -227,7 +228,7 @@ void timings_pod_changed(struct timings *timings, const struct kube_pod *old,
 
 void timings_job_changed(struct timings *timings, struct str key, const struct slurm_job *job)
 {
-    struct unit_state *state = unit_states_find(timings->world->unit_states, key);
+    struct unit_state *state = unit_states_find(timings->unit_states, key);
 
     if (!state || job_phase(job) != JOB_RUNS || state->allocated_us)
         return;

@@ -8,7 +8,8 @@
 struct timings {
     struct loop *loop; /* all private but the counts */
     struct metrics *metrics;
-    struct bridge_world *world;
+    const struct bridge_world *world;
+    struct unit_states *unit_states;
     size_t waiting;   /* pods of ours that want a place and have none */
     size_t bound;     /* pods of ours that have a place */
     size_t jobs;      /* places of ours in jobs that have not ended */
@@ -17,7 +18,7 @@ struct timings {
 
 /* All are borrowed. */
 void timings_init(struct timings *timings, struct loop *loop, struct metrics *metrics,
-                  struct bridge_world *world);
+                  const struct bridge_world *world, struct unit_states *unit_states);
 
 /* Notes the first plan of a unit, and that it has grown. */
 void timings_before_plan(struct timings *timings, struct str key);

@@ -391,7 +391,7 @@ void bridge_take_layout(void *context, const struct slurm_job *job, const struct
     struct bridge *bridge = context;
 
     if (job->tres_per_node[0] || bridge->world.config->pins_cpus)
-        (void)job_layouts_put(bridge->world.layouts, job->id, job->sluid, body, NULL);
+        (void)job_layouts_put(bridge->layouts, job->id, job->sluid, body, NULL);
 }
 
 static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
@@ -409,7 +409,7 @@ static void take_job_change(struct bridge *bridge, const struct slurm_job *old,
      * that has just begun to run may be new (bridge_take_layout), so it is kept. */
     if (old && (!next || job_phase(next) != JOB_RUNS ||
                 (old->nodes[0] && strcmp(old->nodes, next->nodes) != 0)))
-        job_layouts_forget(bridge->world.layouts, old->id);
+        job_layouts_forget(bridge->layouts, old->id);
     if (next) {
         /* Only jobs of ours are read often, until they have ended. */
         if (job_phase(next) == JOB_ENDED)

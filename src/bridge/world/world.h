@@ -87,16 +87,16 @@ struct bridge_world {
     int waiters_by_owner;    /* index: the queue of pods that exclude each other (submit_queue.h) */
     int nodes_by_slurm_name; /* index: the name in Slurm */
     struct device_indexes device_indexes;
-    struct job_layouts *layouts;   /* what jobs were given on their nodes; plans only read it */
-    struct kube_cache *other_pods; /* of other schedulers */
-    struct kube_cache *volumes;    /* PersistentVolumes; may be NULL */
+    const struct job_layouts *layouts; /* what jobs were given on their nodes */
+    struct kube_cache *other_pods;     /* of other schedulers */
+    struct kube_cache *volumes;        /* PersistentVolumes; may be NULL */
     const struct slurm_cache *slurm_jobs, *slurm_nodes, *slurm_partitions, *slurm_reservations;
-    struct unit_states *unit_states;     /* plans only read it */
-    struct node_refusals *node_refusals; /* nor do they write this; NULL: there are none */
-    struct node_sizes *node_sizes;       /* the same; NULL: all have lasted */
-    struct capacity *capacity;
-    struct foreign_nodes *foreign_nodes;
-    struct filter *filter; /* which nodes pods may use; NULL: all */
+    const struct unit_states *unit_states;
+    const struct node_refusals *node_refusals; /* NULL: there are none */
+    const struct node_sizes *node_sizes;       /* NULL: all differences have lasted */
+    const struct capacity *capacity;
+    struct foreign_nodes *foreign_nodes; /* keeps the lists that plans asked for */
+    struct filter *filter; /* which nodes pods may use; keeps what plans asked; NULL: all nodes */
     struct bridge_facts facts;
 };
 

@@ -178,6 +178,7 @@ static const struct row {
 
 static void check_row(const struct row *row)
 {
+    struct node_sizes *sizes = node_sizes_new();
     struct kube_cache *slices, *claims;
     struct bridge_config config;
     struct bench bench;
@@ -194,7 +195,7 @@ static void check_row(const struct row *row)
         (struct optional){ slices, row->unread ? WATCH_UNKNOWN : WATCH_PRESENT };
     if (row->rules_unread)
         bench.world.optional[OPTIONAL_TAINT_RULES] = (struct optional){ claims, WATCH_UNKNOWN };
-    bench.world.node_sizes = node_sizes_new();
+    bench.world.node_sizes = sizes;
     if (row->slice)
         bench_put_node(slices, row->slice);
     rig_fill(&bench, row->kube ? row->kube : PLAIN, row->slurm, KNOWN);
@@ -207,7 +208,7 @@ static void check_row(const struct row *row)
         assert_true(list_is_empty(&plan.actions));
     assert_int_equal(plan.look_again_us > 0 && list_is_empty(&plan.actions),
                      row->unread || row->rules_unread);
-    node_sizes_free(bench.world.node_sizes);
+    node_sizes_free(sizes);
     bridge_config_done(&config);
     kube_cache_free(slices);
     kube_cache_free(claims);

@@ -33,7 +33,7 @@ static void a_name_that_slurm_cannot_take_is_left_alone_and_that_is_said(void **
 }
 
 /* Plans, and remembers the first action about a Slurm node as refused. */
-static void refuse_first(struct bench *bench, const char *why)
+static void refuse_first(struct bench *bench, struct node_refusals *refusals, const char *why)
 {
     struct plan plan;
 
@@ -45,7 +45,7 @@ static void refuse_first(struct bench *bench, const char *why)
         buf_init(&detail, MAX_TEXT);
         if (action->type->write && strstr(action->what, "slurm node")) {
             action->type->write(action, &detail);
-            node_refusals_add(bench->world.node_refusals, STR("n1"), buf_str(&detail), why);
+            node_refusals_add(refusals, STR("n1"), buf_str(&detail), why);
             return;
         }
     }
@@ -74,12 +74,13 @@ static void what_slurm_refused_is_said_while_it_is_wanted(void **state)
     static const char *const known[] = { "create slurm node n1", "update slurm node n1", NULL };
     static const char *const mended[] = { "patch node n1 status", "create slurm node n1",
                                           "update slurm node n1", NULL };
+    struct node_refusals *refusals = node_refusals_new();
     struct bench bench;
 
     bench_up(&bench);
-    bench.world.node_refusals = node_refusals_new();
+    bench.world.node_refusals = refusals;
     rig_fill(&bench, NODE(LABEL TOPO("t:bad"), "", READY), NULL, KNOWN);
-    refuse_first(&bench, "no such switch");
+    refuse_first(&bench, refusals, "no such switch");
     expect_plan(&bench, told,
                 "'message':'Slurm refused to create node n1: no such "
                 "switch','reason':'SlurmNodeRefused','status':'False'");
@@ -91,7 +92,7 @@ static void what_slurm_refused_is_said_while_it_is_wanted(void **state)
                                           "False", "SlurmNodeRefused",
                                           "Slurm refused to create node n1: no such switch") "]}}");
     expect_plan(&bench, mended, "'$patch':'delete'");
-    node_refusals_free(bench.world.node_refusals);
+    node_refusals_free(refusals);
     bench_down(&bench);
 }
 
@@ -99,16 +100,17 @@ static void a_node_that_serves_does_so_though_a_change_is_refused(void **state)
 {
     static const char *const told[] = { "patch node n1 status", "event Warning SlurmNodeRefused n1",
                                         "update slurm node n1", NULL };
+    struct node_refusals *refusals = node_refusals_new();
     struct bench bench;
 
     bench_up(&bench);
-    bench.world.node_refusals = node_refusals_new();
+    bench.world.node_refusals = refusals;
     rig_fill(&bench, NODE(LABEL TOPO("t:bad"), TAINTED, READY), RECORD(IDLE, "", OURS), KNOWN);
-    refuse_first(&bench, "no such switch");
+    refuse_first(&bench, refusals, "no such switch");
     expect_plan(&bench, told,
                 "'message':'Slurm refused to update node n1: no such "
                 "switch','reason':'SlurmNodeRefused','status':'True'");
-    node_refusals_free(bench.world.node_refusals);
+    node_refusals_free(refusals);
     bench_down(&bench);
 }
 

@@ -259,6 +259,7 @@ static void put_pods(struct kube_cache *cache, const struct row *row)
 
 static void check_row(const struct row *row)
 {
+    struct node_sizes *sizes = node_sizes_new();
     struct kube_cache *pods, *daemonsets;
     struct bench bench;
     struct plan plan;
@@ -280,10 +281,10 @@ static void check_row(const struct row *row)
                                                              .nodes = bench.world.nodes,
                                                              .daemonsets = daemonsets },
                                     &(struct filter_hooks){ .name_of = NULL });
-    bench.world.node_sizes = node_sizes_new();
+    bench.world.node_sizes = sizes;
     rig_fill(&bench, row->kube, row->slurm, KNOWN);
     put_pods(pods, row);
-    node_sizes_record(bench.world.node_sizes, STR("n1"), true, NOW_US - row->differs * SECOND_US);
+    node_sizes_record(sizes, STR("n1"), true, NOW_US - row->differs * SECOND_US);
     plan_init(&plan, &bench.arena);
     assert_int_equal(node_intent(&bench.world, STR("n1"), &bench.arena, &why), row->intent);
     assert_int_equal(nodes_plan(&bench.world, STR("n1"), &plan, NULL), 0);
@@ -297,7 +298,7 @@ static void check_row(const struct row *row)
         assert_null(plan.waits);
     assert_int_equal(node_size_differs(&bench.world, STR("n1"), &bench.arena),
                      row->slurm && row->waits && !strstr(row->waits, "partition"));
-    node_sizes_free(bench.world.node_sizes);
+    node_sizes_free(sizes);
     filter_free(bench.world.filter);
     kube_cache_free(pods);
     kube_cache_free(daemonsets);

@@ -165,9 +165,9 @@ static void make_caches(struct small_world *small)
     small->reservations = slurm_cache_new(&slurm_reservation_kind, small->loop, NULL);
     world->slurm_partitions = small->partitions;
     world->slurm_reservations = small->reservations;
-    world->unit_states = unit_states_new();
-    world->layouts = job_layouts_new();
-    world->capacity = capacity_new(small->loop, small->jobs, small->nodes);
+    world->unit_states = small->unit_states = unit_states_new();
+    world->layouts = small->layouts = job_layouts_new();
+    world->capacity = small->capacity = capacity_new(small->loop, small->jobs, small->nodes);
     world->foreign_nodes =
         foreign_nodes_new(small->nodes, world->nodes, world->nodes_by_slurm_name, &small_owner);
 }
@@ -224,10 +224,10 @@ void small_world_done(struct small_world *small)
 {
     struct bridge_world *world = &small->world;
 
-    capacity_free(world->capacity);
+    capacity_free(small->capacity);
     foreign_nodes_free(world->foreign_nodes);
-    unit_states_free(world->unit_states);
-    job_layouts_free(world->layouts);
+    unit_states_free(small->unit_states);
+    job_layouts_free(small->layouts);
     slurm_cache_free(small->jobs);
     slurm_cache_free(small->nodes);
     slurm_cache_free(small->partitions);

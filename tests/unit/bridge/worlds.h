@@ -100,6 +100,9 @@ struct small_world {
     struct bridge_world world;
     struct slurm_cache *jobs, *nodes, *partitions, *reservations;
     struct kube_cache *claims, *volumes, *classes;
+    struct unit_states *unit_states;
+    struct job_layouts *layouts;
+    struct capacity *capacity;
 };
 
 /* Fails the test with a message that names what is wrong. */

@@ -210,8 +210,8 @@ static void add_layout(struct small_world *small, const struct json *row)
 
     auto_json_doc struct json_doc *doc = json_freeze(body);
 
-    if (job_layouts_put(small->world.layouts, json_i64_or(json_get(row, "id"), 7), "",
-                        json_root(doc), &err) < 0)
+    if (job_layouts_put(small->layouts, json_i64_or(json_get(row, "id"), 7), "", json_root(doc),
+                        &err) < 0)
         fail_msg("layout: %s", err.text);
 }
 
@@ -359,7 +359,7 @@ static void add_submit(struct small_world *small, const struct json *row)
     static const enum submit_state states[] = { SUBMIT_NONE, SUBMIT_SENT, SUBMIT_UNRESOLVED,
                                                 SUBMIT_REFUSED };
     const char *key = small_world_key(small, member(small, row, "pod", "a"));
-    struct unit_state *memory = unit_states_need(small->world.unit_states, str_of(key));
+    struct unit_state *memory = unit_states_need(small->unit_states, str_of(key));
     struct str state = json_str_or(json_get(row, "state"), STR("none"));
     struct json_iter misfits = json_iter(json_get(row, "misfits"));
     struct json_iter devices = json_iter(json_get(row, "device_misfits"));
@@ -369,7 +369,7 @@ static void add_submit(struct small_world *small, const struct json *row)
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_is(state, submit_state_name(states[i])))
-            unit_states_move(small->world.unit_states, memory, states[i]);
+            unit_states_move(small->unit_states, memory, states[i]);
     memory->submit.attempt = (unsigned)json_i64_or(json_get(row, "attempt"), 1);
     memory->submit.sent_us = (LED_FROM_S + json_i64_or(json_get(row, "sent"), 0)) * SECOND_US;
     memory->submit.settles_us = (LED_FROM_S + json_i64_or(json_get(row, "settles"), 0)) * SECOND_US;
