@@ -270,7 +270,7 @@ static void a_reserved_pod_counts_as_placed_for_who_reserved_it_alone(void **sta
     static const char *const apart = AWAY("app: web", "{topologyKey: zone, " APP("web") "}");
     static const char *const other = "{pod: q, labels: {app: web}}";
     struct rig *rig = rig_new();
-    const struct kube_pod *pod, *plain, *minds_nobody;
+    const struct kube_pod *pod, *plain, *minds_nobody, *minds_that;
     const struct kube_node *a1, *b1;
     struct filter_reserved *reserved;
     unsigned heard = 0;
@@ -279,6 +279,7 @@ static void a_reserved_pod_counts_as_placed_for_who_reserved_it_alone(void **sta
     pod = rig_waiting(rig, apart);
     plain = rig_waiting(rig, other);
     minds_nobody = rig_waiting(rig, "{pod: r, labels: {app: db}}");
+    minds_that = rig_waiting(rig, AWAY("app: x", "{topologyKey: zone, " APP("db") "}"));
     a1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "a1"));
     b1 = kube_node_of(kube_cache_get(rig->caches[RIG_NODES], "", "b1"));
     assert_true(filter_has_pod_rules(pod));
@@ -296,6 +297,10 @@ static void a_reserved_pod_counts_as_placed_for_who_reserved_it_alone(void **sta
         filter_reserve(reserved, pod, b1);
         assert_int_equal(objection(rig, reserved, pod, "b2"), FILTER_PODS_OBJECT);
         assert_int_equal(objection(rig, reserved, minds_nobody, "b1"), FILTER_NO_OBJECTION);
+        assert_int_equal(objection(rig, reserved, minds_that, "b2"), FILTER_NO_OBJECTION);
+        filter_reserve(reserved, minds_nobody, b1);
+        assert_int_equal(objection(rig, reserved, minds_that, "b2"), FILTER_PODS_OBJECT);
+        assert_int_equal(objection(rig, reserved, minds_that, "a2"), FILTER_NO_OBJECTION);
         assert_int_equal(objection(rig, NULL, pod, "a2"), FILTER_NO_OBJECTION);
         rig_expect(rig, "the filter knows nothing of it", apart, "", "");
         rig_expect(rig, "nor for others", other, "", "");
@@ -309,6 +314,7 @@ static void a_reserved_pod_counts_as_placed_for_who_reserved_it_alone(void **sta
     kube_object_unref(&pod->object);
     kube_object_unref(&plain->object);
     kube_object_unref(&minds_nobody->object);
+    kube_object_unref(&minds_that->object);
     rig_free(rig);
 }
 
