@@ -18,7 +18,7 @@ from waits import wait_for
 HOME, RESTRICTED = "pod-security-site", "pod-security-restricted"
 CHARTS = {
     "slurm-operator": [], "slurm": [], "slurm-exporter": ["exporter.secretName=token", "ui.enabled=true"],
-    "slurm-bridge": ["dra.enabled=true", "admission.separate=true"],
+    "slurm-bridge": ["dra.enabled=true", "admission.separate=true", "trustAnnotations=own", "nodePolicy.mode=Deny"],
 }
 EXCEPTIONS = {
     "slurm-bridge-dra": "writes into folders of kubelet and reads control groups of the Node",

@@ -131,9 +131,9 @@ def test_an_upgrade_fails_before_it_changes_anything_if_a_secret_has_no_key(rele
 def test_the_api_server_takes_what_every_values_file_renders(release: Release, chart: str, tmp_path: Path) -> None:
     """By a dry run on the server, hooks too. Kinds that other projects define are left to the tests without a cluster."""
     files = sorted((REPO / "charts" / chart / "tests/values").glob("*.yaml"))
-    texts = []
+    texts, told = [], ["-f", REPO / "tests/charts/told.yaml"] if chart == "slurm-bridge" else []
     for values in files:
-        words = ["-f", values, "--kube-version", versions()["KUBERNETES_VERSION"], "--set", f"namespaceOverride={HOME}"]
+        words = [*told, "-f", values, "--kube-version", versions()["KUBERNETES_VERSION"], "--set", f"namespaceOverride={HOME}"]
         texts += release.helm("template", "slurm" if chart == "slurm" else "site", REPO / "charts" / chart, *words).split("\n---\n")
     rendered = tmp_path / "all.yaml"
     rendered.write_text("\n---\n".join(text for text in texts if "\napiVersion: cert-manager.io/" not in text))
