@@ -77,6 +77,7 @@ static const struct slurm_situation situations[] = {
     { 422, 2018, 'P', SLURM_ON(SLURM_NODES), ERRORS, SLURM_UNKNOWN_NODE, NO, "one of the nodes is unknown" },
     { 422, 2018, '*', SLURM_ON(SLURM_NODE), ERRORS, SLURM_NOT_FOUND, YES, "no such node" },
     { 422, 2168, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_EXISTS, YES, "the node exists" },
+    { 422, 2178, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_INVALID, YES, "no such place in the topology" },
     { 422, 2016, 'D', SLURM_ON(SLURM_NODE), ERRORS, SLURM_BUSY, NO, "the node, or one of the range, has jobs" },
     { 422, 2028, 'P', 0, ERRORS, SLURM_INVALID, YES, "a node cannot be made in, or brought to, that state" },
     { 500, 22, 'P', SLURM_ON(SLURM_NEW_NODE), ERRORS, SLURM_INVALID, YES, "gres without a GresConf that carries count=" },

@@ -44,6 +44,15 @@ static bool is_jobs(const struct feed *feed)
     return feed->row->list == SLURM_JOBS;
 }
 
+/* Slurm 25.11 answers 500, "Unable to query partitions", to a list of nodes since a time at which
+ * nodes have changed and partitions have not. There such a list is always read whole. */
+static bool takes_update_time(const struct feed *feed)
+{
+    if (feed->row->list == SLURM_NODES)
+        return slurm_client_version(feed->poller->client) >= 45;
+    return !is_jobs(feed);
+}
+
 /* ---- waiting ---- */
 
 static void turn(void *context)
@@ -276,8 +285,9 @@ void slurm_feed_list(struct feed *feed)
                                      .timeout_us = LIST_TIMEOUT_US };
     char text[24];
 
-    if (is_jobs(feed)) {
+    if (is_jobs(feed))
         query[request.query_count++] = (struct slurm_param){ "flags", STR("LOCAL") };
+    if (!takes_update_time(feed)) {
         feed->update_time = 0;
     } else if (feed->update_time > 0) {
         snprintf(text, sizeof(text), "%" PRId64, feed->update_time);

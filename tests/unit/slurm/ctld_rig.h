@@ -120,6 +120,11 @@ static inline int ctld_write_nodes(struct ctld *ctld, const char *path)
 
     if (since && strtoll(since + 12, NULL, 10) > ctld->nodes_changed)
         return 304;
+    if (since && strstr(path, "/v0.0.44/")) { /* so does a real 25.11 */
+        buf_add_text(&ctld->body, "{\"errors\":[{\"error_number\":-1,\"source\":\"_dump_nodes\","
+                                  "\"description\":\"Unable to query partitions\"}]}");
+        return 500;
+    }
     buf_printf(&ctld->body, "{\"nodes\":[{\"name\":\"n1\",\"comment\":\"%s\"}%s],\"errors\":[],",
                ctld->node_comment, ctld->node_there ? ",{\"name\":\"n2\"}" : "");
     buf_printf(&ctld->body, "\"last_update\":{\"set\":true,\"number\":%" PRId64 "}}",

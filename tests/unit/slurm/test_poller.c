@@ -56,6 +56,26 @@ static void nothing_new_about_nodes_costs_nothing(void **state)
     assert_null(slurm_cache_get(nodes, "n2"));
 }
 
+static void nodes_of_25_11_are_always_read_whole(void **state)
+{
+    struct slurm_client_options options = { .version = 44 };
+    struct ctld *ctld = *state;
+
+    slurm_poller_free(ctld->poller);
+    ctld->poller = NULL;
+    world_client(ctld->world, &options);
+    ctld_poller(ctld, NULL);
+    ctld_begin(ctld);
+    ctld_run(ctld, 3000);
+    ctld->node_comment = "b";
+    ctld->nodes_changed = ctld_second(ctld);
+    ctld_run(ctld, 2500);
+    assert_string_equal(
+        slurm_node_of(slurm_cache_get(slurm_poller_cache(ctld->poller, SLURM_FEED_NODES), "n1"))
+            ->comment,
+        "b");
+}
+
 static void what_is_expected_is_polled_for_often(void **state)
 {
     struct ctld *ctld = *state;
@@ -237,6 +257,7 @@ int main(void)
         TEST(the_start_is_one_whole_list_without_detail),
         TEST(a_changed_state_is_read_and_told_once),
         TEST(nothing_new_about_nodes_costs_nothing),
+        TEST(nodes_of_25_11_are_always_read_whole),
         TEST(what_is_expected_is_polled_for_often),
         TEST(a_slow_server_is_asked_less),
         TEST(a_long_list_of_nodes_is_followed_by_a_long_wait),
