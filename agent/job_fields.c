@@ -315,7 +315,7 @@ void job_fields_from(const slurm_job_info_t *job, job_desc_msg_t *ret_desc)
     ret_desc->features = job->features;
     ret_desc->licenses = job->licenses;
     ret_desc->max_nodes = job->max_nodes ? job->max_nodes : NO_VAL;
-    ret_desc->min_nodes = job->num_nodes;
+    ret_desc->min_nodes = job->num_nodes ? job->num_nodes : NO_VAL;
     ret_desc->ntasks_per_node = job->ntasks_per_node ? job->ntasks_per_node : NO_VAL16;
     ret_desc->num_tasks = job->num_tasks;
     ret_desc->partition = job->partition;

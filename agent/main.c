@@ -211,7 +211,7 @@ static int run(const struct values *values, const char *program, struct err *err
 int main(int argc, char **argv)
 {
     struct err err = { .class = 0 };
-    struct values values;
+    struct values values = { .run_dir = NULL };
     bool help;
 
     core_dump_forbid();

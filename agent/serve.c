@@ -15,7 +15,7 @@ enum {
     MAX_REQUEST = 16 << 20,
     MARGIN_US = 3000000, /* so that the pool's deadline comes first */
     IDLE_US = 300000000,
-    MAX_JOB_ID = INT32_MAX, /* Slurm has none above 0x03ffffff */
+    MAX_JOB_ID = 0x03ffffff, /* Slurm has none above */
 };
 
 #define SLURM "/slurm/v0.0.45/"

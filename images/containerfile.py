@@ -29,7 +29,7 @@ def text(item: Recipe) -> str:
     suite = recipes.versions()["SLURM_SUITE"]
     lines = [f"# From images/{item.title}/recipe, by images/containerfile.py: change the recipe, and write this again.",
              f"# Build it from the top of the repository: podman build -f images/{item.title}/Containerfile -t {item.name} ."]
-    lines += [f"ARG DEBIAN=debian:{LIBRARY_SUITE if item.linked else suite}-slim"]
+    lines += [f"ARG DEBIAN=debian:{LIBRARY_SUITE if item.linked and not item.base else suite}-slim"]
     if item.base:
         lines += [f"ARG BASE={recipes.load(item.base).name}"]
     lines += _programs(item) + _linked(item)
@@ -62,13 +62,14 @@ def _linked(item: Recipe) -> list[str]:
         return []
     setup = (REPO / "dev/setup").read_text()
     packages = re.search(r"build_packages=\(([^)]*)\)", setup)[1].split()  # type: ignore[index]
-    needed = [name for name in packages if not re.match(r"ccache|clang|llvm|libclang|nghttp2-server|python3-venv|git|ca-cert|make|libcmocka", name)]
+    needed = [name for name in packages if not re.match(r"ccache|mold|clang|llvm|libclang|nghttp2-server|python3-venv|git|ca-cert|make|libcmocka", name)]
     sources = " ".join(row.source for row in item.linked)
+    needed += ["libslurm-dev"] if item.base else []
     lines = ["", "FROM ${DEBIAN} AS linked", f"RUN {APT} libc6-dev {' '.join(needed)}", "COPY . /slinc/",
-             f"RUN meson setup /build /slinc --buildtype=debugoptimized -Dtests=false && ninja -C /build {sources}"]
+             f"RUN {'SLINC_LIBSLURM=/usr/include ' if item.base else ''}meson setup /build /slinc --buildtype=debugoptimized -Dtests=false && ninja -C /build {sources}"]
     for row in item.linked:
         lines.append(f"RUN strip /build/{row.source} && install -D /build/{row.source} /out{row.path}")
-        if not row.static:
+        if not row.is_alone:
             lines.append(f"RUN for library in $(ldd /build/{row.source} | grep -o '/[^ ]*'); do install -D \"$library\" \"/out$library\"; done")
     return lines
 

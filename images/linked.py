@@ -101,7 +101,7 @@ def owner(library: Path) -> str:
 
 
 def _needed(item: Linked) -> list[Path]:
-    return [] if item.static else libraries(program(item))
+    return [] if item.is_alone else libraries(program(item))
 
 
 def inputs(item: Linked) -> list[Path]:

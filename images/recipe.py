@@ -53,11 +53,17 @@ class File:
 
 @dataclass(frozen=True)
 class Linked:
-    """A program of the build folder, put in with its shared libraries (linked.py), or without any when it is static."""
+    """A program of the build folder, put in with its shared libraries (linked.py), or without any: when it is static, or when its libraries are
+    those of the image's packages."""
 
     source: str
     path: str
     static: bool = False
+    packaged: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        return self.static or self.packaged
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
  *
  * The name of a job says what happens to it: "refuse-N" fails with Slurm's error N, "hang" never
  * answers, "die" ends the process. Each write is noted in the file FAKE_LIBSLURM_LOG, one line in
- * one piece, so that tests see what was done by processes that are gone.
+ * one piece, so that tests see what was done by processes that are gone. Without that file no name
+ * means anything. What the agent must never ask for ends the process: see must().
  *
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "../libslurm_hidden.h"
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +40,21 @@ static uint32_t note(const char *what, const char *name)
     return length > 0 ? (uint32_t)(at / length) : 0; /* the number of the line */
 }
 
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
 /* Whether the job is refused; errno says why. */
 static int judge(const job_desc_msg_t *desc)
 {
-    const char *name = desc->name ? desc->name : "";
+    const char *name = desc->name && getenv("FAKE_LIBSLURM_LOG") ? desc->name : "";
+
+    must(!(desc->pn_min_memory & MEM_PER_CPU) || desc->pn_min_memory >= NO_VAL64);
+    must(desc->min_nodes > 0 && (desc->min_nodes <= desc->max_nodes || desc->max_nodes == 0));
+    must(!(desc->bitflags &
+           ~(uint64_t)(EXTERNAL_JOB | JOB_NTASKS_SET | KILL_INV_DEP | NO_KILL_INV_DEP)));
 
     if (strcmp(name, "die") == 0)
         _exit(3);
@@ -99,6 +112,7 @@ int slurm_submit_batch_job(job_desc_msg_t *desc, submit_response_msg_t **respons
 {
     uint32_t id = note("submit", desc->name);
 
+    must(desc->bitflags & EXTERNAL_JOB && !desc->script);
     if (judge(desc) != SLURM_SUCCESS)
         return SLURM_ERROR;
     *response = calloc(1, sizeof(**response));
@@ -115,6 +129,7 @@ int slurm_allocate_resources(job_desc_msg_t *desc, resource_allocation_response_
 {
     uint32_t id = note("allocate", desc->name);
 
+    must(desc->bitflags & EXTERNAL_JOB && desc->immediate == 1);
     if (judge(desc) != SLURM_SUCCESS)
         return SLURM_ERROR;
     *response = calloc(1, sizeof(**response));
@@ -132,6 +147,7 @@ void slurm_free_resource_allocation_response_msg(resource_allocation_response_ms
 
 int slurm_load_job_state(int count, slurm_selected_step_t *ids, job_state_response_msg_t **response)
 {
+    must(count > 0);
     *response = calloc(1, sizeof(**response));
     (*response)->jobs = calloc((size_t)count, sizeof(*(*response)->jobs));
     (*response)->jobs_count = (uint32_t)count;
@@ -168,6 +184,7 @@ int slurm_load_job(job_info_msg_t **response, slurm_step_id_t step, uint16_t fla
     job->nodes = (char *)"n1";
     job->partition = (char *)"main";
     job->num_cpus = 2;
+    job->num_nodes = 1;
     job->time_limit = INFINITE;
     job->exit_code = 3 << 8;
     job->bitflags = EXTERNAL_JOB;
@@ -223,9 +240,11 @@ int slurm_kill_jobs(kill_jobs_msg_t *message, kill_jobs_resp_msg_t **response)
 {
     kill_jobs_resp_msg_t *made = calloc(1, sizeof(*made));
 
+    must(message->jobs_cnt > 0 && message->user_id == SLURM_AUTH_NOBODY && !message->user_name);
     made->jobs_cnt = message->jobs_cnt;
     made->job_responses = calloc(message->jobs_cnt, sizeof(*made->job_responses));
     for (uint32_t i = 0; i < message->jobs_cnt; i++) {
+        must(message->jobs_array[i][0] != '\0');
         (void)note("cancel", message->jobs_array[i]);
         made->job_responses[i].real_job_id = NO_VAL;
         if (strcmp(message->jobs_array[i], "404") == 0)

@@ -148,16 +148,40 @@ true
 {{- end -}}
 {{- end }}
 
-{{/* (dict "root" $ "image" IMAGE) */}}
+{{/* (dict "root" $ "image" IMAGE), and "title" TITLE for another image than that of our own program */}}
 {{- define "slurm-bridge.image" -}}
 {{- $image := include "slurm-bridge.isForeign" .image | eq "true" | ternary dict (default dict .image) }}
-{{- $ours := printf "%s/slinc" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/") }}
-{{- $digest := (include "slurm-bridge.digests" .root | fromYaml).slinc }}
+{{- $title := default "slinc" .title }}
+{{- $ours := printf "%s/%s" (default "localhost/slinc" .root.Values.imageRegistry | trimSuffix "/") $title }}
+{{- $digest := get (include "slurm-bridge.digests" .root | fromYaml) $title }}
 {{- if and $digest (not $image.repository) (not $image.tag) }}
 {{- printf "%s@%s" $ours $digest -}}
 {{- else }}
 {{- printf "%s:%s" (default $ours $image.repository) (default .root.Chart.AppVersion $image.tag) -}}
 {{- end }}
+{{- end }}
+
+{{/* Where the agent finds slurmctld; empty: nobody said it, and it cannot be told from the address of slurmrestd. */}}
+{{- define "slurm-bridge.slurmctld" -}}
+{{- $rest := regexFind "^https?://[a-z0-9-]+-restapi\\.[a-z0-9.-]+" (include "slurm-bridge.restApi" .) }}
+{{- default (regexReplaceAll "^https?://([a-z0-9-]+)-restapi\\." $rest "${1}-controller.") .Values.agent.slurmctld -}}
+{{- end }}
+
+{{/* Whether there is an agent. What a cluster had before is kept; only a cluster that can be asked is known to be new. */}}
+{{- define "slurm-bridge.hasAgent" -}}
+{{- $address := include "slurm-bridge.slurmctld" . }}
+{{- $there := false }}
+{{- range dig "spec" "template" "spec" "containers" list (lookup "apps/v1" "Deployment" (include "slurm-bridge.namespace" .) .Values.schedulerConfig.schedulerName) }}
+{{- if eq .name "agent" }}{{ $there = true }}{{ end }}
+{{- end }}
+{{- if and (eq "true" (toString .Values.agent.enabled)) (not $address) }}
+{{- fail "agent.slurmctld: the agent needs the address of slurmctld, which cannot be told from that of slurmrestd" }}
+{{- end }}
+{{- if kindIs "bool" .Values.agent.enabled -}}
+{{- .Values.agent.enabled | ternary "true" "" -}}
+{{- else if and $address (or $there (and .Release.IsInstall (lookup "v1" "Namespace" "" "kube-system"))) -}}
+true
+{{- end -}}
 {{- end }}
 
 {{/* the level of the log: a number of the scheduler's counts as kube-scheduler's --v does */}}

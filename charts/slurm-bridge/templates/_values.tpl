@@ -56,6 +56,21 @@ dra:
   affinity: {}
   tolerations:
     - operator: Exists
+agent:
+  enabled: false
+  image:
+    repository: ""
+    tag: ""
+    pullPolicy: IfNotPresent
+  slurmctld: ""
+  workers: 4
+  messageTimeout: 10
+  resources:
+    requests:
+      cpu: 10m
+      memory: 32Mi
+    limits:
+      memory: 256Mi
 uninstall:
   hook: true
   seconds: 120
