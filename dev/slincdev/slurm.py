@@ -58,10 +58,10 @@ class Slurm:
         self.host, self.port = service["spec"]["clusterIP"], service["spec"]["ports"][0]["port"]
         self.mine = local()
 
-    def token(self, user: str = "slurm", seconds: int = 3600) -> str:
+    def token(self, user: str = "slurm", seconds: int = 3600, claim: str = "sun") -> str:
         now = int(time.time())
         head = _segment(b'{"alg":"HS256","typ":"JWT"}')
-        body = _segment(json.dumps({"iat": now, "exp": now + seconds, "sun": user}).encode())
+        body = _segment(json.dumps({"iat": now, "exp": now + seconds, claim: user}).encode())
         return f"{head}.{body}." + _segment(hmac.new(self.key, f"{head}.{body}".encode(), hashlib.sha256).digest())
 
     def call(self, method: str, path: str, body: object = None) -> dict:

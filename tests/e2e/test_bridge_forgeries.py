@@ -130,3 +130,17 @@ def test_a_plugin_that_rewrites_comments_and_private_data_change_nothing(site, b
         nothing_forged_counts(site, forger, "beside")
         site.delete("rewritten")
         wait_for("the job is known by its HMAC, and cancelled", 30, lambda: "CANCELLED" in site.slurm.job(job["job_id"])["job_state"])
+        a_token_that_names_its_user_by_another_claim(site, bridge)
+
+
+def a_token_that_names_its_user_by_another_claim(site: Site, bridge: Bridge) -> None:
+    """As some identity providers sign it. A job that could not be proven ours would be submitted again and again."""
+    bridge.config.write_text(json.dumps({key: value for key, value in json.loads(bridge.config.read_text()).items() if key != "jwtKeyFile"}))
+    bridge.token.write_text(site.slurm.token(claim="username"))
+    bridge.kill()
+    bridge.start().wait_until_it_leads()
+    uid = site.make("claimed")["metadata"]["uid"]
+    pod = wait_for("a pod is placed", 60, lambda: site.placed("claimed"), hint=bridge.said)
+    job = own_job(site, pod)
+    assert job["admin_comment"] == "seen by the site" and len(job["extra"].split(" ")) == 4
+    assert [found["job_id"] for found in site.slurm.call("GET", "/slurm/{api}/jobs/")["jobs"] if uid in found["extra"]] == [job["job_id"]]
