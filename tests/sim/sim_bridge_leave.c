@@ -13,6 +13,7 @@ enum {
     WORK_S = 30,
     FAULTS_S = 20, /* of the leaving one, too */
     LEFT_S = 240,  /* after that; a fence, pauses and a few rounds */
+    LATE_S = 30,   /* what bridges that died had sent has come by then, or never comes */
 };
 
 #define LEAVING "replica-leaving" /* has an account of its own in a cluster */
@@ -24,7 +25,7 @@ static const struct bridge_weather weathers[] = {
     { .name = "answers fail", .faults = &weather_answers_fail, .has_all_apis = true },
     { .name = "a bad day",
       .faults = &weather_bad_day,
-      .slurm_faults = { .slow = 20, .lost_after = 20, .timeout = 10 },
+      .slurm_faults = { .slow = 20, .lost_after = 20, .late = 40, .timeout = 10 },
       .has_all_apis = true },
 };
 
@@ -115,6 +116,14 @@ static void nothing_is_left(struct bridge_scene *scene)
                     left.held, left.tainted, left.jobs);
 }
 
+static void look_once_more(void *context)
+{
+    struct bridge_scene *scene = context;
+
+    nothing_is_left(scene);
+    scene->is_over = true;
+}
+
 static void look_if_left(void *context)
 {
     struct bridge_scene *scene = context;
@@ -131,7 +140,8 @@ static void look_if_left(void *context)
     }
     if (bridge && bridge_has_left(bridge, &what)) {
         nothing_is_left(scene);
-        scene->is_over = true;
+        process_done(&scene->replicas[0].process);
+        loop_timer_start(world->loop, &scene->course, LATE_S * SECOND, look_once_more, scene);
     } else if (spent_us > LEFT_S * SECOND) {
         world_break(world, "the bridge cannot leave: %s", buf_text(&what));
     } else {
