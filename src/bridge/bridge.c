@@ -392,6 +392,9 @@ struct bridge *bridge_new(const struct bridge_links *links, const struct bridge_
     timings_init(&bridge->timings, links->loop, bridge->metrics, &bridge->world,
                  bridge->unit_states);
     slurm_health_init(&bridge->slurm_health, bridge->metrics);
+    bridge->slurm_health.client = bridge->slurm;
+    if (links->agent)
+        slurm_client_use_agent(bridge->slurm, links->agent);
     why_reads_init(&bridge->why_reads, &bridge->world, bridge->slurm);
     bridge->lease =
         kube_lease_new(bridge->lease_kube, &bridge->rand,
@@ -519,6 +522,7 @@ void bridge_check_facts(const struct bridge *bridge, struct check_facts *ret_fac
     ret_facts->labelled_nodes = count_labelled(world->nodes);
     ret_facts->pods_read = kube_cache_is_synced(world->pods);
     ret_facts->daemonsets_read = world->optional[OPTIONAL_DAEMONSETS].state != WATCH_UNKNOWN;
+    ret_facts->has_agent = slurm_agent_status(bridge->slurm, &ret_facts->agent);
     ret_facts->has_skew = kube_lease_skew(bridge->lease, &ret_facts->skew_us);
 }
 

@@ -34,6 +34,7 @@ struct bridge_options {
 struct bridge_links {
     struct loop *loop;
     struct http_transport *api, *lease_api, *slurm;
+    struct http_transport *agent; /* slurm/agent.h; NULL: there is none */
     struct slurm_token *token;
 };
 

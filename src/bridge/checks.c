@@ -201,6 +201,26 @@ static void check_daemonsets(const struct check_facts *facts, struct check_findi
              "DaemonSets cannot be read: what their pods request is given to Slurm, too");
 }
 
+/* The agent speaks the newest version alone. */
+static void check_agent(const struct check_facts *facts, struct check_finding *finding)
+{
+    if (!facts->has_agent)
+        find(finding, CHECK_GOOD, "", "there is none: every call goes to slurmrestd");
+    else if (!facts->agent.is_known || facts->version == 0)
+        return;
+    else if (facts->agent.is_up && facts->version == SLURM_VERSION_MAX)
+        find(finding, CHECK_GOOD, "", "the agent answers, with Slurm %s", facts->agent.version);
+    else if (facts->agent.is_up)
+        find(finding, CHECK_WARNS, "upgrade slurmrestd, or switch the agent off",
+             "the agent is not used, because slurmrestd speaks v0.0.%u and the agent v0.0.%d",
+             facts->version, SLURM_VERSION_MAX);
+    else
+        find(finding, CHECK_WARNS,
+             "see the log of the container `agent` in the pod of the bridge, its token, and "
+             "whether its Slurm version is that of slurmctld",
+             "the agent is not used, slurmrestd is: %s", facts->agent.why);
+}
+
 const struct check checks_table[CHECK_COUNT] = {
     { "slurmrestd", check_answers },
     { "annotations", check_annotations },
@@ -214,6 +234,7 @@ const struct check checks_table[CHECK_COUNT] = {
     { "clock", check_clock },
     { "slurmctld's clock", check_slurm_clock },
     { "DaemonSets", check_daemonsets },
+    { "agent", check_agent },
 };
 
 /* ---- running them ---- */

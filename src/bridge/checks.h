@@ -7,6 +7,7 @@
 
 #include "bridge/world/config.h"
 #include "io/http_server.h"
+#include "slurm/agent.h"
 #include "slurm/sight.h"
 
 struct check_facts {
@@ -22,6 +23,8 @@ struct check_facts {
     int64_t skew_us;                         /* of the API server's clock against ours */
     bool has_skew;
     bool pods_read, daemonsets_read;
+    bool has_agent;
+    struct slurm_agent_status agent; /* of has_agent */
 };
 
 enum check_result { CHECK_UNKNOWN, CHECK_GOOD, CHECK_WARNS, CHECK_BAD };
@@ -37,7 +40,7 @@ struct check {
     void (*run)(const struct check_facts *facts, struct check_finding *ret_finding);
 };
 
-enum { CHECK_COUNT = 12 };
+enum { CHECK_COUNT = 13 };
 extern const struct check checks_table[CHECK_COUNT];
 
 /* Runs the table again and again while the bridge runs; logs what changed. */

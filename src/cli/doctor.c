@@ -59,6 +59,8 @@ const struct doctor_check doctor_checks[] = {
     { 214, "slurm", "the disk with slurmctld's state has room", BIT(FACT_PODS) | BIT(FACT_DISKS),
       NULL, doctor_disks,
       "enlarge its PersistentVolumeClaim; slurmctld forgets jobs without room" },
+    { 215, "slurm", "the agent answers the bridge, if there is one", BIT(FACT_BRIDGE), "agent",
+      NULL, "see the log of the container agent in the pod of the bridge" },
 
     { 301, "identity", "tokens for Slurm last longer than 10 minutes", BIT(FACT_TOKENS), NULL,
       doctor_token, "renew it (scontrol token), or let the program sign its own (jwtKey)" },

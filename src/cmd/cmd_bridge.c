@@ -36,12 +36,15 @@ enum {
     SECOND_US = 1000000,
     LEAVE_LOOK_US = SECOND_US,
     MAX_MARK_KEY = 16 << 10,
+    AGENT_CONNECTIONS = 32, /* submits, completes, reads; each waits for one worker of the agent */
 };
+
+#define AGENT_SCHEME "unix:"
 
 struct bridge_flags {
     struct process_flags process;
     const char *config, *metrics_address, *health_address, *prolog_address, *lease_ns, *lent_nodes;
-    const char *mark_key;
+    const char *mark_key, *slurm_agent;
     const char *webhook_folder, *bridge_user, *roles;
     bool observe_only, uninstall;
     bool places, admits; /* of the roles */
@@ -70,6 +73,9 @@ static const struct flag flags[] = {
       "file with the secret that proves which jobs are ours where a plugin of the site rewrites "
       "admin comments; in a second line the secret before it, and until when it is believed "
       "(RFC 3339)" },
+    { "slurm-agent", FLAG_TEXT, AT(slurm_agent), NULL,
+      "where slinc-agent answers, as unix:/path/of/its/socket; without it, and while it does not "
+      "answer, every call goes to slurmRestApi" },
     { "roles", FLAG_TEXT, AT(roles), "scheduler,controllers,webhook",
       "what the process does; webhook alone admits pods, without lease and Slurm" },
     { "observe-only", FLAG_BOOL, AT(observe_only), "false",
@@ -156,6 +162,18 @@ static int open_slurm(struct ends *ends, struct err *err)
     return result < 0 ? err_wrap(err, "slurmRestApi %s", url) : 0;
 }
 
+/* One that is not there yet is awaited: the client pings it. */
+static int open_agent(struct ends *ends, const char *address, struct err *err)
+{
+    const struct http_client_options options = { .base_url = "http://slinc-agent",
+                                                 .unix_socket = address + strlen(AGENT_SCHEME),
+                                                 .http1_only = true,
+                                                 .max_connections = AGENT_CONNECTIONS };
+    int result = http_client_new(ends->links.loop, &options, &ends->links.agent, err);
+
+    return result < 0 ? err_wrap(err, "--slurm-agent %s", address) : 0;
+}
+
 static int ends_open(struct ends *ends, const struct bridge_flags *values, struct err *err)
 {
     int result;
@@ -170,14 +188,15 @@ static int ends_open(struct ends *ends, const struct bridge_flags *values, struc
     if (!values->places)
         return 0;
     if ((result = read_mark_key(ends, values->mark_key, err)) < 0 ||
-        (result = open_token(ends, err)) < 0)
+        (result = open_token(ends, err)) < 0 || (result = open_slurm(ends, err)) < 0)
         return result;
-    return open_slurm(ends, err);
+    return values->slurm_agent ? open_agent(ends, values->slurm_agent, err) : 0;
 }
 
 static void ends_close(struct ends *ends)
 {
     http_transport_free(ends->links.slurm);
+    http_transport_free(ends->links.agent);
     slurm_token_free(ends->links.token);
     if (ends->mark_key)
         mem_free_secret(ends->mark_key, ends->mark_key_len + 1);
@@ -446,6 +465,11 @@ static int check_flags(void *flag_values, struct err *err)
 
     if (result < 0)
         return result;
+    if (values->slurm_agent && values->slurm_agent[0] == '\0')
+        values->slurm_agent = NULL;
+    if (values->slurm_agent && !str_starts(str_of(values->slurm_agent), STR(AGENT_SCHEME "/")))
+        return err_set(err, ERR_INVALID, "--slurm-agent: wants " AGENT_SCHEME "/path, not %s",
+                       values->slurm_agent);
     if (values->webhook_port > UINT16_MAX)
         return err_set(err, ERR_INVALID, "--webhook-port: wants at most %d", UINT16_MAX);
     if (!values->places && !wants_webhook(values))

@@ -31,6 +31,8 @@ enum {
     HEALTH_FAILURES,
     HEALTH_SUSPICIONS,
     HEALTH_SUSPICIOUS,
+    HEALTH_AGENT,
+    HEALTH_AGENT_CALLS,
 };
 
 #define FAMILY(kind, title, text, label)                                                           \
@@ -56,6 +58,15 @@ const struct metric_family slurm_health_metrics[] = {
     [HEALTH_SUSPICIOUS] =
         FAMILY(METRIC_GAUGE, "slinc_slurm_suspicious",
                "1 while it is, and nothing is bound, cancelled or deleted.", NULL),
+    [HEALTH_AGENT] =
+        FAMILY(METRIC_GAUGE, "slinc_slurm_agent_up",
+               "1 while the agent answers pings and reaches slurmctld; 0: slurmrestd is asked "
+               "instead. Absent without an agent.",
+               NULL),
+    [HEALTH_AGENT_CALLS] =
+        FAMILY(METRIC_COUNTER, "slinc_slurm_agent_calls_total",
+               "Calls sent to the agent: answered; passed on to slurmrestd; lost, without answer.",
+               "result"),
 };
 const size_t slurm_health_metric_count =
     sizeof(slurm_health_metrics) / sizeof(slurm_health_metrics[0]);
@@ -78,11 +89,24 @@ static void set(const struct slurm_health *slurm_health, unsigned family, double
     metrics_set(slurm_health->metrics, &slurm_health_metrics[family], value, kind, NULL);
 }
 
+static void refresh_agent(const struct slurm_health *slurm_health)
+{
+    struct slurm_agent_status status;
+
+    if (!slurm_health->client || !slurm_agent_status(slurm_health->client, &status))
+        return;
+    set(slurm_health, HEALTH_AGENT, status.is_up, NULL);
+    set(slurm_health, HEALTH_AGENT_CALLS, (double)status.answered, "answered");
+    set(slurm_health, HEALTH_AGENT_CALLS, (double)status.passed_on, "passed on");
+    set(slurm_health, HEALTH_AGENT_CALLS, (double)status.lost, "lost");
+}
+
 static void refresh(void *context)
 {
     const struct slurm_health *slurm_health = context;
     struct slurm_feed_stats stats;
 
+    refresh_agent(slurm_health);
     if (!slurm_health->poller)
         return;
     for (unsigned feed = 0; feed < SLURM_FEEDS; feed++) {

@@ -4,14 +4,16 @@
 
 #include "engine/health.h"
 #include "engine/metrics.h"
+#include "slurm/agent.h"
 #include "slurm/poller.h"
 
 struct slurm_health { /* all private */
     struct metrics *metrics;
-    struct slurm_poller *poller; /* NULL while it is not known which cluster this is */
+    struct slurm_poller *poller;       /* NULL while it is not known which cluster this is */
+    const struct slurm_client *client; /* whose agent is shown; NULL: none */
 };
 
-/* metrics is borrowed; the poller is set when there is one. */
+/* metrics is borrowed; poller and client are set when there are any. */
 void slurm_health_init(struct slurm_health *slurm_health, struct metrics *metrics);
 void slurm_health_add_health(struct slurm_health *slurm_health, struct health *health);
 

@@ -36,6 +36,12 @@ static int64_t now_us(const struct slurm_call *call)
     return loop_now_us(call->client->loop);
 }
 
+/* Where the last try went. */
+static struct http_transport *transport_of(const struct slurm_call *call)
+{
+    return call->is_by_agent ? call->client->agent.transport : call->client->transport;
+}
+
 /* ---- the end ---- */
 
 static void call_free(struct slurm_call *call)
@@ -79,7 +85,8 @@ static void finish(struct slurm_call *call, const struct slurm_error *error, str
                                    .sent_us = call->sent_us,
                                    .took_us = now_us(call) - call->started_us,
                                    .bytes = call->bytes,
-                                   .retry_after_us = call->retry_after_us };
+                                   .retry_after_us = call->retry_after_us,
+                                   .by_agent = call->is_by_agent };
 
     take_off(call);
     if (client->observer)
@@ -109,7 +116,7 @@ static void on_timer(void *context)
         finish(call, &call->error, NULL);
         return;
     case CALL_SENT: /* a long list that goes on and on */
-        http_cancel(call->client->transport, call->http);
+        http_cancel(transport_of(call), call->http);
         err_set(&late, ERR_UNKNOWN, "the deadline passed before the whole list had come");
         slurm_classify_failure(call->verb, call->endpoint, &late, &call->error);
         finish(call, &call->error, NULL);
@@ -173,10 +180,17 @@ static void settle(struct slurm_call *call, const struct slurm_error *error, int
     enter(call, CALL_PAUSES, pause_us);
 }
 
+static bool may_send_again(const struct slurm_call *call)
+{
+    const struct slurm_client_options *options = &call->client->options;
+
+    return !slurm_is_write(call->verb, call->endpoint) || !options->may_write ||
+           options->may_write(options->may_write_context);
+}
+
 /* Another call may have had it renewed while this one was under way with the old one. */
 static bool gets_new_token(struct slurm_call *call, const struct slurm_error *error)
 {
-    const struct slurm_client_options *options = &call->client->options;
     struct slurm_token *token = call->client->token;
 
     if (error->class != SLURM_AUTH || call->renewed)
@@ -185,8 +199,30 @@ static bool gets_new_token(struct slurm_call *call, const struct slurm_error *er
     (void)slurm_token_renew(token);
     return (call->token_turn != call->client->token_turn ||
             slurm_token_mark(token) != call->token_mark) &&
-           (!slurm_is_write(call->verb, call->endpoint) || !options->may_write ||
-            options->may_write(options->may_write_context));
+           may_send_again(call);
+}
+
+/* The agent did nothing: slurmrestd is asked instead, if it has such a path. */
+static void pass_on(struct slurm_call *call, const char *why)
+{
+    struct slurm_error error = { .class = SLURM_UNAVAILABLE, .nothing_done = true, .unsent = true };
+
+    call->is_passed_on = true;
+    call->client->agent.passed_on++;
+    leave_wire(call);
+    if (!slurm_endpoint(call->endpoint)->agent_only && may_send_again(call)) {
+        advance(call);
+        return;
+    }
+    snprintf(error.text, sizeof(error.text), "the agent did not do it: %s", why);
+    finish(call, &error, NULL);
+}
+
+/* 501 and 503: it cannot do this, or has no time. Its token is not ours to renew. */
+static bool is_left_to_slurmrestd(const struct slurm_call *call, const struct slurm_error *error)
+{
+    return call->is_by_agent &&
+           (error->http == 501 || error->http == 503 || error->class == SLURM_AUTH);
 }
 
 /* ---- answers ---- */
@@ -204,6 +240,11 @@ static void on_answered(void *context, const struct http_answer *http)
     if (!in_pieces)
         call->bytes = http->body.len;
     slurm_wire_read(call->verb, call->endpoint, &answer, &doc, &error);
+    if (is_left_to_slurmrestd(call, &error)) {
+        pass_on(call, error.text);
+        return;
+    }
+    client->agent.answered += call->is_by_agent;
     if (gets_new_token(call, &error)) {
         leave_wire(call);
         advance(call);
@@ -225,7 +266,12 @@ static void on_failed(void *context, const struct err *why)
 
     call->http = NULL;
     slurm_classify_failure(call->verb, call->endpoint, why, &error);
-    settle(call, &error, 0, NULL);
+    if (call->is_by_agent)
+        slurm_agent_lost(call->client);
+    if (call->is_by_agent && error.unsent && now_us(call) < call->deadline_us)
+        pass_on(call, error.text);
+    else
+        settle(call, &error, 0, NULL);
 }
 
 /* ---- sending ---- */
@@ -252,11 +298,12 @@ static void send_try(struct slurm_call *call)
     auto_buf struct buf path;
     struct err why = { 0 };
 
+    call->is_by_agent = slurm_agent_takes(call);
     buf_init(&path, SLURM_MAX_PATH);
     slurm_wire_path(&path, client->version, call->endpoint, call->name, call->query);
     if (buf_check(&path, "path", &why) < 0 ||
-        slurm_wire_headers(client, call->user ? call->user : client->user, call->token_s, &http,
-                           &why) < 0) {
+        slurm_wire_headers(client, call->user ? call->user : client->user, call->token_s,
+                           call->is_by_agent, &http, &why) < 0) {
         refuse(call, &why);
         return;
     }
@@ -276,7 +323,7 @@ static void send_try(struct slurm_call *call)
         slurm_intake_start(call, &http, &handlers);
         enter(call, CALL_SENT, call->deadline_us - call->sent_us); /* io sees to the head's alone */
     }
-    call->http = http_send(client->transport, &http, &handlers);
+    call->http = http_send(transport_of(call), &http, &handlers);
 }
 
 static void advance(struct slurm_call *call)
@@ -295,6 +342,14 @@ static void advance(struct slurm_call *call)
 
         snprintf(error.text, sizeof(error.text), "%s needs v0.0.%u, the server has v0.0.%u",
                  row->name, row->since, client->version);
+        end_later(call, &error);
+    } else if (row->agent_only && !slurm_agent_takes(call)) {
+        struct slurm_error error = { .class = SLURM_UNAVAILABLE,
+                                     .nothing_done = true,
+                                     .unsent = true };
+
+        snprintf(error.text, sizeof(error.text), "%s needs the agent%s%s", row->name,
+                 client->agent.transport ? ": " : "", client->agent.why);
         end_later(call, &error);
     } else if (is_bulk(call) && client->bulk) {
         enter(call, CALL_WAITS_FOR_TURN, left_us);
@@ -430,7 +485,7 @@ void slurm_call_cancel(struct slurm_call *call)
     if (!call || call->state == CALL_ENDED)
         return;
     if (call->http)
-        http_cancel(call->client->transport, call->http);
+        http_cancel(transport_of(call), call->http);
     take_off(call);
     call_free(call);
 }
@@ -475,6 +530,7 @@ void slurm_client_free(struct slurm_client *client)
         slurm_call_cancel(list_item(node, struct slurm_call, link));
     if (client->ping)
         http_cancel(client->transport, client->ping);
+    slurm_agent_done(client);
     mem_free(client->user);
     mem_free(client);
 }

@@ -5,7 +5,8 @@
  * token renewed and tries once more when it is refused (a refused token is proof that nothing was
  * done), and repeats reads that got no answer, with growing pauses, until their deadline.
  *
- * Invariants: a write is sent at most once, but for a refused token; of the long lists (jobs,
+ * Invariants: a write is sent at most once, but for a refused token and for proof of the agent
+ * (agent.h) that nothing was done; of the long lists (jobs,
  * nodes) one at a time is under way; nothing is called back from inside a call of this header. */
 #ifndef SLINC_SLURM_CLIENT_H
 #define SLINC_SLURM_CLIENT_H
@@ -27,8 +28,8 @@ struct slurm_client_options {
     int64_t write_timeout_us; /* 0 = 12 s: Slurm's usual MessageTimeout and 2 s */
     int64_t try_timeout_us;   /* of one try of a read that is no long list; 0 = 15 s */
     uint64_t seed;            /* of the pauses' jitter; 0: random */
-    /* Asked before a write that was refused for its token is sent again with a new one. NULL: it is
-     * always sent. */
+    /* Asked before a write that was refused is sent again, with a new token or to slurmrestd. NULL:
+     * it is always sent. */
     bool (*may_write)(void *context);
     void *may_write_context;
 };
@@ -82,6 +83,7 @@ struct slurm_answer {
     int64_t took_us; /* from slurm_send on */
     size_t bytes;    /* of the body */
     int64_t retry_after_us; /* of a 429: how long the server asks for a pause; else 0 */
+    bool by_agent;          /* the last try went to the agent */
 };
 
 typedef void (*slurm_done)(void *context, const struct slurm_answer *answer);

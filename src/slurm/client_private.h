@@ -1,13 +1,25 @@
-/* client_private.h - what client.c, version.c, wire.c, intake.c and calls.c share. Private to
- * src/slurm. */
+/* client_private.h - what client.c, agent.c, version.c, wire.c, intake.c and calls.c share. Private
+ * to src/slurm. */
 #ifndef SLINC_SLURM_CLIENT_PRIVATE_H
 #define SLINC_SLURM_CLIENT_PRIVATE_H
 
 #include "base/list.h"
 #include "base/rand.h"
+#include "slurm/agent.h"
 #include "slurm/client.h"
 
 enum { SLURM_MAX_PATH = 96 * 1024 }; /* SLURM_MAX_IDS job ids in a query fit */
+
+struct slurm_agent {
+    struct http_transport *transport; /* NULL: there is none */
+    struct http_call *ping;
+    struct loop_timer timer;    /* of the next ping */
+    bool is_up;                 /* may be used: no call was lost since the last good ping */
+    bool is_known, was_up;      /* the last ping said so */
+    int64_t pause_us;           /* between pings while it is down */
+    char why[160], version[32]; /* as in slurm_agent_status */
+    uint64_t answered, passed_on, lost;
+};
 
 struct slurm_client {
     struct loop *loop;
@@ -24,6 +36,7 @@ struct slurm_client {
     unsigned version; /* 0 while not known */
     unsigned asked;   /* the version that the ping asks for */
     struct http_call *ping;
+    struct slurm_agent agent;
 
     slurm_observer observer;
     void *observer_context;
@@ -60,6 +73,8 @@ struct slurm_call {
     size_t bytes;           /* of the last answer's body */
     int64_t retry_after_us; /* of the last answer, when it was a 429 */
     bool renewed;           /* the token, after a refusal */
+    bool is_passed_on;      /* the agent did not do it: slurmrestd is asked */
+    bool is_by_agent;       /* the last try */
     uint64_t token_mark;    /* of the token that the last try carried, */
     uint64_t token_turn;    /* and which one that was */
     struct slurm_error error;
@@ -69,9 +84,10 @@ struct slurm_call {
 
 /* ---- wire.c ---- */
 
-/* The body must be in the request already; -ERR_DENIED when there is no token. */
+/* The body must be in the request already; -ERR_DENIED when there is no token. The agent has a
+ * token of its own, and gets none. */
 int slurm_wire_headers(struct slurm_client *client, const char *user, int64_t token_s,
-                       struct http_request *http, struct err *err);
+                       bool to_agent, struct http_request *http, struct err *err);
 /* name and query are escaped already, and "" when there is none. */
 void slurm_wire_path(struct buf *path, unsigned version, enum slurm_endpoint endpoint,
                      const char *name, const char *query);
@@ -90,6 +106,12 @@ void slurm_intake_stop(struct slurm_call *call); /* also when it was not started
 bool slurm_intake_rest(const struct slurm_call *call, struct str *ret_rest);
 /* The same from an answer that came as a whole. */
 void slurm_intake_tree(struct slurm_call *call, const struct json *body);
+
+/* ---- agent.c ---- */
+
+bool slurm_agent_takes(const struct slurm_call *call);
+void slurm_agent_lost(struct slurm_client *client); /* it did not answer: it is pinged again */
+void slurm_agent_done(struct slurm_client *client);
 
 /* ---- version.c ---- */
 

@@ -1,5 +1,5 @@
-/* endpoint.h - what slurmrestd offers: one row per path, read by the client and by the error table.
- */
+/* endpoint.h - what slurmrestd and the agent offer: one row per path, read by the client and by the
+ * error table. */
 #ifndef SLINC_SLURM_ENDPOINT_H
 #define SLINC_SLURM_ENDPOINT_H
 
@@ -41,7 +41,9 @@ enum slurm_endpoint {
     SLURM_DB_USERS,
     SLURM_DB_USER,
     SLURM_DB_JOBS,
-    SLURM_ENDPOINTS, /* how many there are */
+    SLURM_JOB_COMPLETE, /* ends a job with what happened; only the agent can */
+    SLURM_WILL_RUN,     /* when and where a job would start; only the agent can */
+    SLURM_ENDPOINTS,    /* how many there are */
 };
 
 struct slurm_endpoint_row {
@@ -54,7 +56,12 @@ struct slurm_endpoint_row {
     bool acts;         /* even a GET changes something */
     unsigned since;    /* first version that has it */
     size_t max_answer; /* bytes */
+    const char *after; /* what follows the name in the path; NULL: nothing */
+    unsigned agent;    /* verbs that the agent answers as well (agent.h): a set of SLURM_VERB */
+    bool agent_only;   /* a path of the agent's own: slurmrestd has nothing like it */
 };
+
+#define SLURM_VERB(verb) (1u << (verb))
 
 const struct slurm_endpoint_row *slurm_endpoint(enum slurm_endpoint endpoint);
 const char *slurm_verb_name(enum slurm_verb verb); /* "GET" ... */

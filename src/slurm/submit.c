@@ -219,7 +219,10 @@ int64_t slurm_submit_fence_us(const struct slurm_client *client, int64_t message
 {
     int64_t fence_s = deadline_s(message_timeout_s) + FENCE_MARGIN_S;
 
-    if (!slurm_token_can_mint(slurm_client_token(client)) && fence_s < FENCE_FOREIGN_S)
+    bool is_short = slurm_token_can_mint(slurm_client_token(client)) &&
+                    !slurm_agent_status(client, &(struct slurm_agent_status){ .why = NULL });
+
+    if (!is_short && fence_s < FENCE_FOREIGN_S) /* the agent's token is from a file, too */
         fence_s = FENCE_FOREIGN_S;
     return fence_s * SECOND_US;
 }

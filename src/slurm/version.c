@@ -64,7 +64,7 @@ static void ask(struct slurm_client *client, unsigned version)
     buf_init(&path, SLURM_MAX_PATH);
     slurm_wire_path(&path, version, SLURM_PING, "", "");
     client->asked = version;
-    if (slurm_wire_headers(client, client->user, 0, &http, &why) < 0) {
+    if (slurm_wire_headers(client, client->user, 0, false, &http, &why) < 0) {
         slurm_classify_failure(SLURM_GET, SLURM_PING, &why, &error);
         version_failed(client, &error);
         return;

@@ -9,11 +9,12 @@ static void add_header(struct http_request *http, const char *name, const char *
 }
 
 int slurm_wire_headers(struct slurm_client *client, const char *user, int64_t token_s,
-                       struct http_request *http, struct err *err)
+                       bool to_agent, struct http_request *http, struct err *err)
 {
-    struct str token;
-    int result = token_s > 0 ? slurm_token_get_short(client->token, token_s, &token, err)
-                             : slurm_token_get(client->token, &token, err);
+    struct str token = STR("");
+    int result = to_agent      ? 0
+                 : token_s > 0 ? slurm_token_get_short(client->token, token_s, &token, err)
+                               : slurm_token_get(client->token, &token, err);
 
     if (result < 0) {
         err_wrap(err, "token");
@@ -22,7 +23,8 @@ int slurm_wire_headers(struct slurm_client *client, const char *user, int64_t to
         return -ERR_DENIED;
     }
     add_header(http, "Accept", "application/json", false);
-    add_header(http, "X-SLURM-USER-TOKEN", token.at, true);
+    if (!to_agent)
+        add_header(http, "X-SLURM-USER-TOKEN", token.at, true);
     if (user && user[0])
         add_header(http, "X-SLURM-USER-NAME", user, false);
     if (http->body.len > 0)
@@ -35,8 +37,12 @@ void slurm_wire_path(struct buf *path, unsigned version, enum slurm_endpoint end
 {
     const struct slurm_endpoint_row *row = slurm_endpoint(endpoint);
 
-    buf_printf(path, "/%s/v0.0.%u/%s%s%s%s", row->db ? "slurmdb" : "slurm", version, row->path,
-               name, query[0] ? "?" : "", query);
+    if (row->agent_only)
+        buf_add_text(path, "/agent/v1/");
+    else
+        buf_printf(path, "/%s/v0.0.%u/", row->db ? "slurmdb" : "slurm", version);
+    buf_printf(path, "%s%s%s%s%s", row->path, name, row->after ? row->after : "",
+               query[0] ? "?" : "", query);
 }
 
 void slurm_wire_read(enum slurm_verb verb, enum slurm_endpoint endpoint,

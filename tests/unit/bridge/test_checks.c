@@ -70,7 +70,8 @@ static void what_is_not_known_is_not_judged(void **state)
     struct check_facts facts = { .config = &config,
                                  .slurm_error = "refused",
                                  .job_visibility = SLURM_SIGHT_UNKNOWN,
-                                 .job_visibility_why = "" };
+                                 .job_visibility_why = "",
+                                 .has_agent = true };
 
     for (size_t i = 2; i < CHECK_COUNT; i++) /* that nobody answers is known, and the config */
         assert_int_equal(run(checks_table[i].name, &facts).result, CHECK_UNKNOWN);
@@ -104,6 +105,7 @@ static void each_trouble_is_named_and_mended(void **state)
         { "clock", CHECK_BAD, "differ by 7 s", "time synchronisation" },
         { "slurmctld's clock", CHECK_BAD, "40 s ahead of ours", "time synchronisation" },
         { "DaemonSets", CHECK_WARNS, "is given to Slurm, too", "`daemonsets`" },
+        { "agent", CHECK_WARNS, "slurmrestd is: connection refused", "container `agent`" },
     };
     struct bridge_config trusting = config;
     struct check_facts facts = good_facts();
@@ -118,6 +120,8 @@ static void each_trouble_is_named_and_mended(void **state)
     facts.partition_exists = false;
     facts.skew_us = -7000000;
     facts.daemonsets_read = false;
+    facts.has_agent = true;
+    facts.agent = (struct slurm_agent_status){ .is_known = true, .why = "connection refused" };
     assert_int_equal(sizeof(cases) / sizeof(cases[0]), CHECK_COUNT);
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct check_finding finding = run(cases[i].name, &facts);
@@ -137,6 +141,21 @@ static void a_token_without_a_user_is_named_whatever_it_sees(void **state)
     assert_non_null(strstr(run("sees all jobs", &facts).fix, "`jwtUser`"));
 }
 
+static void an_agent_is_used_only_beside_a_slurmrestd_of_its_version(void **state)
+{
+    struct check_facts facts = good_facts();
+
+    facts.has_agent = true;
+    facts.agent = (struct slurm_agent_status){
+        .is_known = true, .is_up = true, .why = "", .version = "26.05.5"
+    };
+    assert_int_equal(run("agent", &facts).result, CHECK_GOOD);
+    assert_non_null(strstr(run("agent", &facts).what, "26.05.5"));
+    facts.version = 44;
+    assert_int_equal(run("agent", &facts).result, CHECK_WARNS);
+    assert_non_null(strstr(run("agent", &facts).what, "v0.0.44"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +163,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_not_judged),
         cmocka_unit_test(each_trouble_is_named_and_mended),
         cmocka_unit_test(a_token_without_a_user_is_named_whatever_it_sees),
+        cmocka_unit_test(an_agent_is_used_only_beside_a_slurmrestd_of_its_version),
     };
 
     return cmocka_run_group_tests_name("checks", tests, NULL, NULL);
