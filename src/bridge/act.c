@@ -14,7 +14,7 @@ enum { SECOND_US = 1000000, CALM_US = 10 * SECOND_US };
         call;                                                                                      \
     }
 
-ACT(end_jobs, plan_end_jobs(s->unit, plan))
+ACT(end_jobs, plan_end_jobs(s->world, s->unit, plan))
 
 void act_adopt(const struct situation *s, struct plan *plan)
 {

@@ -86,6 +86,7 @@ void bridge_refresh_facts(struct bridge *bridge)
     facts->takeover_delay_us = bridge_takeover_delay_us(bridge);
     facts->waiting_pods = bridge->timings.waiting;
     facts->max_jobs = bridge->has_site ? bridge->site.max_job_count : 0;
+    facts->agent_is_up = slurm_agent_is_up(bridge->slurm);
     facts->slurm_user = slurm_user_of(bridge);
     facts->unsubmitted = timings_unsubmitted(&bridge->timings);
     facts->queued = slurm_executor_queued(bridge->executor);

@@ -22,6 +22,7 @@
 #include "cmd/pod_sync.h"
 #include "cmd/process.h"
 #include "engine/engine_metrics.h"
+#include "engine/pod_end.h"
 #include "engine/run.h"
 #include "engine/slurm_health.h"
 #include "io/http_client.h"
@@ -509,6 +510,9 @@ static void write_reference(struct buf *out)
     job_desc_reference(out);
     buf_add_text(out, "\nwhat Slurm does to a job, and what that means for its pod:\n\n");
     job_end_reference(out);
+    buf_add_text(
+        out, "\nhow a pod ends, and what its job in Slurm is told, where there is an agent:\n\n");
+    pod_end_reference(out);
     buf_add_text(
         out, "\nthe phases of a unit (a pod, or the pods of a group), in the order in which they "
              "are looked for:\n\n");

@@ -6,6 +6,7 @@
 
 #include "codec/timestamp.h"
 #include "kube/conditions.h"
+#include "kube/pod_end.h"
 #include "kube/rare.h"
 #include "kube/requests.h"
 
@@ -356,6 +357,8 @@ static int decode_pod(struct kube_decoder *decoder, const struct json *root, voi
 {
     int rc = kube_rare_decode(decoder, root, object, err);
 
+    if (rc == 0)
+        rc = kube_pod_end_decode(decoder, root, object, err);
     return rc < 0 ? rc : decode_parts(pod_parts, decoder, root, object, err);
 }
 

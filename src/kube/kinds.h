@@ -90,6 +90,16 @@ struct kube_rare {
     int64_t active_deadline; /* seconds; 0 = none */
 };
 
+/* How a pod ended, or what is known of that while it is being deleted. */
+struct kube_end {
+    int64_t finished_us;    /* of the container that ended last, by the kubelet; 0: not known */
+    int64_t grace_s;        /* that the deletion left it, a part of deleted_us */
+    const char *disruption; /* reason of the condition DisruptionTarget; "" */
+    const char *reason;     /* of the status: "Evicted", "NodeLost"; "" */
+    int32_t exit_code;      /* of the container that failed first; 0: none did */
+    bool is_oom_killed;     /* that container */
+};
+
 struct kube_pod {
     struct kube_object object;
     const char *phase, *node_name, *scheduler_name, *priority_class, *hostname;
@@ -104,6 +114,7 @@ struct kube_pod {
     struct kube_pairs node_selector;
     struct kube_pairs template_claims; /* status.resourceClaimStatuses: entry and claim */
     const struct kube_rare *rare;      /* NULL when it says nothing of that */
+    const struct kube_end *end;        /* NULL: it has not ended, and nobody deleted it */
     const struct kube_toleration *tolerations;
     const struct kube_condition *conditions;
     unsigned toleration_count, condition_count;

@@ -202,14 +202,23 @@ static bool gets_new_token(struct slurm_call *call, const struct slurm_error *er
            may_send_again(call);
 }
 
-/* The agent did nothing: slurmrestd is asked instead, if it has such a path. */
-static void pass_on(struct slurm_call *call, const char *why)
+/* The agent did nothing: slurmrestd is asked instead, if it has such a path. If not, an agent that
+ * had no time is asked again. */
+static void pass_on(struct slurm_call *call, int status, const char *why, int64_t retry_after_us)
 {
     struct slurm_error error = { .class = SLURM_UNAVAILABLE, .nothing_done = true, .unsent = true };
+    int64_t pause_us = rand_jitter(&call->client->rand, FIRST_PAUSE_US, 50);
 
-    call->is_passed_on = true;
+    if (pause_us < retry_after_us)
+        pause_us = retry_after_us;
     call->client->agent.passed_on++;
     leave_wire(call);
+    if (slurm_endpoint(call->endpoint)->agent_only && status == 503 &&
+        now_us(call) + pause_us < call->deadline_us) {
+        enter(call, CALL_PAUSES, pause_us);
+        return;
+    }
+    call->is_passed_on = true;
     if (!slurm_endpoint(call->endpoint)->agent_only && may_send_again(call)) {
         advance(call);
         return;
@@ -241,7 +250,7 @@ static void on_answered(void *context, const struct http_answer *http)
         call->bytes = http->body.len;
     slurm_wire_read(call->verb, call->endpoint, &answer, &doc, &error);
     if (is_left_to_slurmrestd(call, &error)) {
-        pass_on(call, error.text);
+        pass_on(call, http->status, error.text, http->retry_after_us);
         return;
     }
     client->agent.answered += call->is_by_agent;
@@ -269,7 +278,7 @@ static void on_failed(void *context, const struct err *why)
     if (call->is_by_agent)
         slurm_agent_lost(call->client);
     if (call->is_by_agent && error.unsent && now_us(call) < call->deadline_us)
-        pass_on(call, error.text);
+        pass_on(call, 0, error.text, 0);
     else
         settle(call, &error, 0, NULL);
 }

@@ -118,9 +118,10 @@ static void kill_replica(void *owner)
     http_transport_free(replica->api);
     http_transport_free(replica->lease_api);
     http_transport_free(replica->slurm);
+    http_transport_free(replica->agent);
     replica->bridge = NULL;
     replica->token = NULL;
-    replica->api = replica->lease_api = replica->slurm = NULL;
+    replica->api = replica->lease_api = replica->slurm = replica->agent = NULL;
 }
 
 /* Of an identity provider: it has no claim `sun`, and the configuration of slurmctld tells which
@@ -160,12 +161,15 @@ static void start_replica(void *owner)
     replica->api = sim_transport_new(world->net, replica->process.user);
     replica->lease_api = sim_transport_new(world->net, replica->process.user);
     replica->slurm = sim_transport_new_slurm(world->net, replica->process.user);
+    if (scene->has_agent)
+        replica->agent = sim_transport_new_agent(world->net, replica->process.user);
     replica->token = make_token(scene);
     replica->bridge =
         bridge_new(&(struct bridge_links){ .loop = world->loop,
                                            .api = replica->api,
                                            .lease_api = replica->lease_api,
                                            .slurm = replica->slurm,
+                                           .agent = replica->agent,
                                            .token = replica->token },
                    &(struct bridge_options){ .config = &scene->config,
                                              .identity = replica->process.user,
@@ -336,6 +340,7 @@ void bridge_scene_calm(struct bridge_scene *scene)
     trace_line(&world->trace, "calm");
     scene->is_calm = true;
     loop_timer_stop(&scene->partition);
+    loop_timer_stop(&scene->agents);
     sim_net_cut(world->net, NULL, NULL);
     sim_net_set_faults(world->net, NULL);
     sim_net_set_slurm_faults(world->net, NULL);
@@ -453,13 +458,14 @@ static void start_replicas(struct bridge_scene *scene)
     }
 }
 
-void *bridge_scene_new(struct world *world, const struct bridge_weather *weather)
+void *bridge_scene_new(struct world *world, const struct bridge_weather *weather, bool has_agent)
 {
     struct bridge_scene *scene = mem_alloc(sizeof(*scene));
     struct rand *rand = &world->rand;
 
     scene->world = world;
     scene->weather = weather;
+    scene->has_agent = has_agent;
     trace_line(&world->trace, "weather: %s", weather->name);
     bridge_notes_init(scene);
     configure(scene, rand_chance(rand, 700), rand_chance(rand, 300));
@@ -479,13 +485,15 @@ void *bridge_scene_new(struct world *world, const struct bridge_weather *weather
 
 static void *start(struct world *world)
 {
-    struct bridge_scene *scene = bridge_scene_new(world, &weathers[world->seed % WEATHERS]);
+    struct bridge_scene *scene =
+        bridge_scene_new(world, &weathers[world->seed % WEATHERS], world->seed / WEATHERS % 2);
 
     scene->begun_us = loop_now_us(world->loop);
     scene->storm_us = rand_range(&world->rand, STORM_MIN_S * SECOND, STORM_MAX_S * SECOND);
     bridge_people_start(scene);
     bridge_groups_start(scene);
     bridge_slurm_start(scene);
+    bridge_agents_start(scene);
     plan_next_crash(scene);
     if (scene->weather->partitions)
         loop_timer_start(world->loop, &scene->partition, SECOND, on_partition, scene);
@@ -521,11 +529,11 @@ static void print_states(const struct bridge_scene *scene)
 void bridge_scene_free(void *context)
 {
     struct bridge_scene *scene = context;
-    struct loop_timer *const timers[] = { &scene->people,       &scene->kubelet,
-                                          &scene->operators,    &scene->daemons,
-                                          &scene->daemons_back, &scene->partition,
-                                          &scene->course,       &scene->crash.timer,
-                                          &scene->blow_timer,   &scene->controllers };
+    struct loop_timer *const timers[] = {
+        &scene->people,       &scene->kubelet,     &scene->operators, &scene->daemons,
+        &scene->daemons_back, &scene->partition,   &scene->course,    &scene->crash.timer,
+        &scene->blow_timer,   &scene->controllers, &scene->agents
+    };
 
     if (scene->world->broken.class)
         print_states(scene);

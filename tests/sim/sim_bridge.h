@@ -42,7 +42,7 @@ struct bridge_scene;
 struct bridge_replica {
     struct bridge_scene *scene;
     struct process process;
-    struct http_transport *api, *lease_api, *slurm;
+    struct http_transport *api, *lease_api, *slurm, *agent; /* agent NULL: it has none */
     struct slurm_token *token;
     struct bridge *bridge; /* NULL while dead */
     int64_t listed_us;     /* when the last whole list of jobs that was answered had been sent */
@@ -141,15 +141,17 @@ struct bridge_scene {
     struct bridge_config config;
     struct bridge_replica replicas[BRIDGE_REPLICAS];
     const struct bridge_weather *weather;
-    struct loop_timer people, kubelet, operators, daemons, daemons_back, partition, course;
+    struct loop_timer people, kubelet, operators, daemons, daemons_back, partition, course, agents;
     struct loop_timer controllers;
     struct scene_group groups[SCENE_GROUPS];
     bool is_calm, is_over;
-    bool is_starting; /* slurmctld: what it knows of nodes is older than our notes */
-    bool people_act;  /* what changes in Slurm now is people's doing */
-    bool is_removed;  /* in the end: what promises say of jobs and nodes is not asked then */
-    bool leaves;      /* whoever starts now gives back all */
-    bool has_twin;    /* there is a node with the name of another cluster's */
+    unsigned real_ends; /* jobs that we ended with what became of their pods */
+    bool has_agent;     /* each replica goes to Slurm by one, too */
+    bool is_starting;   /* slurmctld: what it knows of nodes is older than our notes */
+    bool people_act;    /* what changes in Slurm now is people's doing */
+    bool is_removed;    /* in the end: what promises say of jobs and nodes is not asked then */
+    bool leaves;        /* whoever starts now gives back all */
+    bool has_twin;      /* there is a node with the name of another cluster's */
     const struct bridge_replica *leader; /* NULL: nobody */
     int64_t leading_us;                  /* since when the last one that there was led */
     unsigned node_count, max_in_flight, page;
@@ -177,7 +179,7 @@ struct bridge_scene {
 };
 
 /* ---- sim_bridge.c: processes, weathers, course ---- */
-void *bridge_scene_new(struct world *world, const struct bridge_weather *weather);
+void *bridge_scene_new(struct world *world, const struct bridge_weather *weather, bool has_agent);
 void bridge_scene_free(void *scene);
 void bridge_scene_calm(struct bridge_scene *scene); /* faults end, daemons are up again */
 struct bridge_replica *bridge_replica_named(struct bridge_scene *scene, const char *user);
@@ -236,8 +238,9 @@ void bridge_promises_on_bound_with_device(struct bridge_scene *scene, const stru
 /* ---- sim_bridge_slurm.c: people and daemons in Slurm ---- */
 void bridge_slurm_prepare(struct bridge_scene *scene);
 void bridge_slurm_start(struct bridge_scene *scene);
-void bridge_slurm_end(struct bridge_scene *scene); /* what people did there is undone */
-void bridge_slurm_daemons_up(struct bridge_scene *scene);
+void bridge_slurm_end(struct bridge_scene *scene);        /* what people did there is undone */
+void bridge_slurm_daemons_up(struct bridge_scene *scene); /* and the agents */
+void bridge_agents_start(struct bridge_scene *scene);     /* they die, hang and refuse */
 
 /* ---- sim_bridge_foreign.c: objects of others that look like ours ---- */
 void bridge_foreign_prepare(struct bridge_scene *scene); /* nodes */
@@ -260,6 +263,8 @@ void bridge_note_read(struct bridge_scene *scene, unsigned replica, const char *
                       int64_t sent_us);
 void bridge_note_binding(struct bridge_scene *scene, const char *user, const char *path);
 void bridge_note_cancel(struct bridge_scene *scene, struct str body);
+/* By the path of a complete: the agent ends this one job. */
+void bridge_note_complete(struct bridge_scene *scene, const char *path);
 struct slurm_node_note *bridge_note_of_slurm_node(struct bridge_scene *scene, const char *name);
 void bridge_note_slurm_node(struct bridge_scene *scene, const struct slurm_store_change *change);
 bool bridge_hosts_have(const char *hosts, const char *name); /* a folded list */

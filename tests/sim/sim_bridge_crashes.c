@@ -406,18 +406,27 @@ enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
 static const struct {
     struct bridge_weather weather;
     unsigned blows; /* a bit each: what can be another story there */
+    bool has_agent;
 } sites[] = {
     { { .name = "fair", .has_all_apis = true },
-      BLOWS_UP_TO(BLOW_KILLED_AFTER) & ~BLOW_BIT(BLOW_DIES_AGES_BEFORE) },
+      BLOWS_UP_TO(BLOW_KILLED_AFTER) & ~BLOW_BIT(BLOW_DIES_AGES_BEFORE),
+      false },
     { { .name = "a token of others", .has_all_apis = true, .foreign_token = true },
       BLOW_BIT(BLOW_DIES_BEFORE) | BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) |
           BLOW_BIT(BLOW_DIES_LONG_BEFORE) | BLOW_BIT(BLOW_DIES_AGES_BEFORE) |
-          BLOW_BIT(BLOW_STOPPED) },
+          BLOW_BIT(BLOW_STOPPED),
+      false },
     { { .name = "a site plugin rewrites comments",
         .has_all_apis = true,
         .plugin = true,
         .plugin_is_quick = true },
-      BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) | BLOW_BIT(BLOW_KILLED_AFTER) },
+      BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) | BLOW_BIT(BLOW_KILLED_AFTER),
+      false },
+    { { .name = "an agent", .has_all_apis = true },
+      BLOW_BIT(BLOW_DIES_BEFORE) | BLOW_BIT(BLOW_DIES_AFTER) | BLOW_BIT(BLOW_LOST_AFTER) |
+          BLOW_BIT(BLOW_DIES_LONG_BEFORE) | BLOW_BIT(BLOW_DIES_AGES_BEFORE) |
+          BLOW_BIT(BLOW_STOPPED) | BLOW_BIT(BLOW_KILLED_AFTER),
+      true },
 };
 
 enum { SITES = sizeof(sites) / sizeof(sites[0]) };
@@ -474,7 +483,7 @@ static void *start(struct world *world)
     struct bridge_scene *scene;
 
     crash_case_init(&one, &suite, world);
-    scene = bridge_scene_new(world, &sites[one.site].weather);
+    scene = bridge_scene_new(world, &sites[one.site].weather, sites[one.site].has_agent);
     scene->crash = one;
     bridge_groups_start(scene);
     crash_case_start(&scene->crash, scene);
@@ -500,10 +509,19 @@ static void no_unit_ever_has_two_jobs(struct bridge_scene *scene)
                     (unsigned long long)scene->doubles);
 }
 
+/* Whatever the blow: the agent is there all the time. */
+static void a_finished_pod_has_completed_its_job(struct bridge_scene *scene)
+{
+    if (scene->has_agent && scene->real_ends == 0 &&
+        strcmp(stories[scene->crash.story].name, "a pod finishes") == 0)
+        world_break(scene->world, "the job of a pod that finished was cancelled");
+}
+
 static void finish(void *context)
 {
     struct bridge_scene *scene = context;
 
+    a_finished_pod_has_completed_its_job(scene);
     no_unit_ever_has_two_jobs(scene);
     crash_case_finish(&scene->crash, scene->settled_sent);
 }

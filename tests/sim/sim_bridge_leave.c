@@ -175,7 +175,8 @@ static void leave(void *context)
 
 static void *start(struct world *world)
 {
-    struct bridge_scene *scene = bridge_scene_new(world, &weathers[world->seed % WEATHERS]);
+    struct bridge_scene *scene =
+        bridge_scene_new(world, &weathers[world->seed % WEATHERS], world->seed / WEATHERS % 2);
 
     scene->is_removed = true;
     make_claims(scene);

@@ -303,6 +303,23 @@ void bridge_note_cancel(struct bridge_scene *scene, struct str body)
         }
 }
 
+void bridge_note_complete(struct bridge_scene *scene, const char *path)
+{
+    struct str rest = str_of(path), id;
+
+    if (!str_starts(rest, STR("/agent/v1/job/")))
+        return;
+    (void)str_cut(str_sub(rest, strlen("/agent/v1/job/"), rest.len), '/', &id, &rest);
+    map_each (item, &scene->jobs) {
+        struct job_note *job = item->value;
+        char text[32];
+
+        (void)snprintf(text, sizeof(text), "%" PRId64, job->id);
+        if (str_is(id, text))
+            job->cancel_us = loop_now_us(scene->world->loop);
+    }
+}
+
 /* People gave it to another group. If it is bound, it is the other group's when it bears the id of
  * a job of that group. */
 static void note_group(struct bridge_scene *scene, struct pod_note *note, const struct json *pod)

@@ -294,7 +294,7 @@ static bool has_a_dead_jobs_id(const struct bridge_scene *scene, const struct jo
  * cannot know of it: the pods stay, and are covered again (docs/decisions/009). */
 static bool is_a_late_cancel(const struct bridge_scene *scene, const struct job_note *job)
 {
-    return scene->weather->foreign_token && job->cancel_us > 0 &&
+    return (scene->weather->foreign_token || scene->has_agent) && job->cancel_us > 0 &&
            job->cancel_us < scene->leading_us;
 }
 
@@ -395,6 +395,39 @@ static void a_job_is_cancelled_only_when_its_pods_are_over(struct bridge_scene *
         !has_forgotten_pods(scene, job))
         world_break(scene->world, "job %" PRId64 " of %s, which waits for it, is cancelled",
                     job->id, job->unit);
+}
+
+/* ---- real ends ---- */
+
+struct told_end {
+    struct bridge_scene *scene;
+    const struct slurm_store_job *job;
+    const struct job_note *note;
+};
+
+/* Groups end as their leader or their worst member; the worlds try those. */
+static void look_if_it_ended_so(void *context, const struct json *pod)
+{
+    const struct told_end *told = context;
+    const struct pod_note *note = bridge_note_of_pod(told->scene, pod);
+    struct str phase = json_str(json_at(pod, "status", "phase"));
+    bool has_completed = strcmp(told->job->state, "COMPLETED") == 0;
+
+    if (strcmp(note->key, told->note->unit) == 0 && strcmp(note->job, told->note->sluid) == 0 &&
+        !str_is(phase, has_completed ? "Succeeded" : "Failed"))
+        world_break(told->scene->world, "job %" PRId64 " ends as %s, and its pod %s is " STR_FMT,
+                    told->job->id, told->job->state, note->name, STR_ARG(phase));
+}
+
+static void a_job_ends_as_its_pod_did(struct bridge_scene *scene, const struct slurm_store_job *job,
+                                      const struct job_note *note)
+{
+    struct told_end told = { scene, job, note };
+
+    if (strcmp(job->state, "CANCELLED") == 0)
+        return;
+    scene->real_ends++;
+    api_store_visit(scene->world->store, "pods", look_if_it_ended_so, &told);
 }
 
 /* ---- 4: nothing is deleted out of ignorance ---- */
@@ -557,8 +590,12 @@ void bridge_promises_on_slurm(void *context, const struct slurm_store_change *ch
     const struct job_note *job = bridge_note_of_job(scene, change->job);
 
     jobs_of_others_are_left_alone(scene, job);
-    if (strcmp(change->job->state, "CANCELLED") == 0 && !scene->is_removed)
+    /* One that was never allocated was refused. */
+    if (change->job->has_ended && !scene->is_removed &&
+        (strcmp(change->job->state, "CANCELLED") == 0 || change->job->nodes[0])) {
         a_job_is_cancelled_only_when_its_pods_are_over(scene, job);
+        a_job_ends_as_its_pod_did(scene, change->job, job);
+    }
 }
 
 /* ---- 7: only the leader acts ---- */
@@ -581,6 +618,8 @@ void bridge_promises_on_send(struct bridge_scene *scene, const char *user, const
     bridge_note_binding(scene, user, path);
     if (strcmp(method, "DELETE") == 0 && strncmp(path, "/slurm/", 7) == 0)
         bridge_note_cancel(scene, body);
+    if (strncmp(path, "/agent/", 7) == 0)
+        bridge_note_complete(scene, path);
     if (!replica || !replica->bridge || !bridge_is_leader(replica->bridge))
         world_break(world, "%s sends %s %s and knows that it may not", user, method, path);
     if (!str_is(json_str(json_at(lease, "spec", "holderIdentity")), user))

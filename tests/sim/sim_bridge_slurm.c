@@ -7,7 +7,11 @@
 
 #include <inttypes.h>
 
-enum { SECOND = SCENE_SECOND, MAX_JOBS = 200 };
+enum {
+    SECOND = SCENE_SECOND,
+    MAX_JOBS = 200,
+    AGENT_REFUSES = 50, /* per mille of calls */
+};
 
 struct choice {
     int64_t ids[MAX_JOBS];
@@ -188,6 +192,7 @@ void bridge_slurm_daemons_up(struct bridge_scene *scene)
     loop_timer_stop(&scene->daemons_back);
     trace_line(&scene->world->trace, "slurm: daemons are up");
     slurm_store_set_restd(slurm, true);
+    sim_net_set_agent(scene->world->net, SIM_AGENT_UP);
     if (slurm_store_ctld(slurm) == SLURM_CTLD_STOPPED)
         slurm_store_continue(slurm);
     else if (slurm_store_ctld(slurm) == SLURM_CTLD_DOWN)
@@ -229,6 +234,37 @@ static void on_trouble(void *context)
     loop_timer_start(scene->world->loop, &scene->daemons_back,
                      rand_range(rand, SECOND / 10, chosen == 0 ? longest_us : 10 * SECOND),
                      on_up_again, scene);
+}
+
+/* ---- agents ---- */
+
+static void on_agents(void *context)
+{
+    struct bridge_scene *scene = context;
+    struct sim_net *net = scene->world->net;
+    struct rand *rand = &scene->world->rand;
+    bool is_well = rand_chance(rand, 500);
+
+    if (scene->is_calm)
+        return;
+    sim_net_set_agent(net, is_well                  ? SIM_AGENT_UP
+                           : rand_chance(rand, 500) ? SIM_AGENT_DOWN
+                                                    : SIM_AGENT_HANGS);
+    loop_timer_start(scene->world->loop, &scene->agents,
+                     rand_range(rand, SECOND / 10, (is_well ? 15 : 8) * (int64_t)SECOND), on_agents,
+                     scene);
+}
+
+void bridge_agents_start(struct bridge_scene *scene)
+{
+    struct sim_faults faults = scene->weather->slurm_faults;
+
+    faults.agent_refuses = AGENT_REFUSES;
+    if (scene->has_agent)
+        sim_net_set_slurm_faults(scene->world->net, &faults);
+    if (scene->has_agent)
+        loop_timer_start(scene->world->loop, &scene->agents,
+                         rand_range(&scene->world->rand, SECOND, 15 * SECOND), on_agents, scene);
 }
 
 /* ---- beginning and end ---- */

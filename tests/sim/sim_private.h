@@ -13,6 +13,7 @@ struct sim_net {
     struct sim_hooks hooks;
     struct sim_faults faults, slurm_faults;
     struct slurm_store *slurm; /* NULL: there is none */
+    enum sim_agent agent;
     struct loop_timer slurm_timer;
     struct list calls; /* struct http_call: sent and not finished */
     struct sim_write *writes;
@@ -25,7 +26,7 @@ struct sim_net {
 struct sim_transport {
     struct http_transport base;
     struct sim_net *net;
-    bool to_slurm;
+    bool to_slurm, to_agent; /* to the agent: both */
     char user[32];
 };
 
@@ -43,8 +44,10 @@ struct http_call {
     struct loop_timer timer;    /* the next leg; of a stream: the next piece */
     struct loop_timer deadline; /* until the answer; of a stream: of silence */
     struct api_answer answer;
-    const char *answer_type;  /* of its body */
-    bool to_slurm, is_asking; /* the second: slurm_store_ask has not returned yet */
+    const char *answer_type;       /* of its body */
+    bool to_slurm, is_asking;      /* the second: slurm_store_ask has not returned yet */
+    bool to_agent, is_held;        /* the second: the agent hangs */
+    void (*arrive)(void *context); /* then */
     char *token, *as_user;
     uint64_t ticket; /* of slurmrestd, while it has not answered */
     bool *gone;      /* set when it is freed: for whoever stands in the middle of a callback */
@@ -74,6 +77,13 @@ int64_t sim_delay_us(struct sim_net *net);
 bool sim_call_is_cut(const struct http_call *call);
 
 void sim_call_on_answer(void *context); /* the answer has come back */
+void sim_call_reset(void *context);     /* the connection breaks */
+
+/* ---- sim_agent.c ---- */
+/* Whether it hangs: the call will arrive when it goes on. */
+bool sim_agent_holds(struct http_call *call, void (*arrive)(void *context));
+/* By itself: slurmctld does not hear of it. */
+bool sim_agent_answers(struct http_call *call);
 
 /* ---- sim_slurm.c ---- */
 enum sim_fate sim_slurm_fate(struct sim_net *net, bool is_write);

@@ -45,6 +45,7 @@ static struct slurm_store_request request_of(const struct http_call *call)
         .body = { call->body, call->body_len },
         .token = str_of(call->token),
         .user = call->as_user,
+        .by_agent = call->to_agent,
     };
 }
 
@@ -98,6 +99,8 @@ static void trouble(struct http_call *call, int status)
 
 bool sim_slurm_work(struct http_call *call, bool (*serve_write)(struct http_call *call))
 {
+    if (call->to_agent && sim_agent_answers(call))
+        return true;
     if (call->fate == FATE_TIMEOUT || call->fate == FATE_BAD_GATEWAY ||
         call->fate == FATE_INTERNAL) {
         trouble(call, call->fate == FATE_TIMEOUT       ? 504

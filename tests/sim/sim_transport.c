@@ -146,6 +146,11 @@ void sim_call_answer(struct http_call *call, int status, struct str body, int re
     sim_call_finish(call);
 }
 
+void sim_call_reset(void *context)
+{
+    sim_call_fail(context, ERR_UNKNOWN, "connection reset");
+}
+
 static void on_deadline(void *context)
 {
     struct http_call *call = context;
@@ -365,6 +370,8 @@ static void on_arrival(void *context)
         come_late(call);
         return;
     }
+    if (call->to_agent && sim_agent_holds(call, on_arrival))
+        return;
     if (outlives_its_sender(call))
         call->fate = call->net->crash_fate;
     if (is_long_after_death(call->fate)) {
@@ -433,6 +440,7 @@ static struct http_call *transport_send(struct http_transport *base,
                                 .idle_us = request->idle_us,
                                 .answer_type = "application/json",
                                 .to_slurm = transport->to_slurm,
+                                .to_agent = transport->to_agent,
                                 .token = mem_strdup(header(request, "X-SLURM-USER-TOKEN")),
                                 .as_user = mem_strdup(header(request, "X-SLURM-USER-NAME")) };
     memcpy(call->user, transport->user, sizeof(call->user));
@@ -535,18 +543,13 @@ void sim_net_set_faults(struct sim_net *net, const struct sim_faults *faults)
     net->faults = faults ? *faults : (struct sim_faults){ .slow = 0 };
 }
 
-static void on_reset(void *context)
-{
-    sim_call_fail(context, ERR_UNKNOWN, "connection reset");
-}
-
 /* The other side knows nothing of what was sent in vain, and says so when it is heard again. */
 static void reset_cut_calls(struct sim_net *net)
 {
     list_each (struct http_call, call, &net->calls, link) {
         if (call->fate == FATE_CUT_OFF && !call->watch)
             loop_timer_start(net->loop, &call->timer, rand_range(net->rand, 0, 5 * SECOND),
-                             on_reset, call);
+                             sim_call_reset, call);
     }
 }
 

@@ -28,6 +28,7 @@ struct sim_faults {
     unsigned unavailable;   /* 503 */
     unsigned timeout;       /* Slurm: 504 after MessageTimeout; a write may have taken effect */
     unsigned bad_gateway;   /* Slurm: 502 */
+    unsigned agent_refuses; /* the agent: 501 or 503 */
     unsigned watch_broken;  /* the stream ends without an end */
     unsigned watch_stalled; /* nothing comes any more, and nobody says so */
     unsigned watch_expired; /* at opening: 410 */
@@ -109,5 +110,16 @@ void sim_net_add_slurm(struct sim_net *net, struct slurm_store *slurm);
 /* Of conflict, too_many, unavailable and watch_expired there is none. NULL: no faults. */
 void sim_net_set_slurm_faults(struct sim_net *net, const struct sim_faults *faults);
 struct http_transport *sim_transport_new_slurm(struct sim_net *net, const char *user);
+
+/* ---- agents beside our processes, which go to the same Slurm; sim_agent.c ---- */
+
+enum sim_agent {
+    SIM_AGENT_UP,
+    SIM_AGENT_DOWN,  /* killed: connections are refused, and what it had in hand breaks */
+    SIM_AGENT_HANGS, /* stopped: what is sent to it is read when it goes on */
+};
+
+void sim_net_set_agent(struct sim_net *net, enum sim_agent state); /* of all; up at first */
+struct http_transport *sim_transport_new_agent(struct sim_net *net, const char *user);
 
 #endif

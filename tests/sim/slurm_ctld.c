@@ -45,6 +45,7 @@ static uint64_t wait_for_ctld(struct slurm_store *store, const struct slurm_stor
         .user = mem_strdup(request->user ? request->user : ""),
         .deadline_us = ctld_now_us(store) + store->options.message_timeout_s * CTLD_SECOND,
         .reached_ctld = store->ctld == SLURM_CTLD_STOPPED,
+        .by_agent = request->by_agent,
         .answered = answered,
         .context = context,
     };
@@ -62,6 +63,7 @@ static struct slurm_store_request request_of(const struct ctld_waiting *waiting)
         .body = { waiting->body, waiting->body_len },
         .token = str_of(waiting->token),
         .user = waiting->user,
+        .by_agent = waiting->by_agent,
     };
 }
 
@@ -72,13 +74,13 @@ uint64_t slurm_store_ask(struct slurm_store *store, const struct slurm_store_req
     uint64_t ticket = 0;
 
     slurm_store_answer_init(&answer);
-    if (store->restd_is_down)
+    if (store->restd_is_down && !request->by_agent)
         answered(context, &answer);
     else if (store->ctld == SLURM_CTLD_UP)
         slurm_store_serve(store, request, &answer);
     else if (!ctld_serve_restd(store, request, &answer))
         ticket = wait_for_ctld(store, request, answered, context);
-    if (ticket == 0 && !store->restd_is_down)
+    if (ticket == 0 && (!store->restd_is_down || request->by_agent))
         answered(context, &answer);
     slurm_store_answer_done(&answer);
     return ticket;
@@ -327,6 +329,8 @@ void slurm_store_set_restd(struct slurm_store *store, bool is_up)
         slurm_store_answered answered = waiting->answered;
         void *context = waiting->context;
 
+        if (waiting->by_agent)
+            continue;
         waiting->answered = NULL;
         waiting->deadline_us = 0;
         if (!waiting->reached_ctld || strcmp(waiting->method, "GET") == 0)

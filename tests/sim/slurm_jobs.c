@@ -15,7 +15,7 @@ const char *const ctld_phase_names[] = {
     [PHASE_SUSPENDED] = "SUSPENDED", [PHASE_COMPLETED] = "COMPLETED",
     [PHASE_CANCELLED] = "CANCELLED", [PHASE_FAILED] = "FAILED",
     [PHASE_TIMEOUT] = "TIMEOUT",     [PHASE_NODE_FAIL] = "NODE_FAIL",
-    [PHASE_PREEMPTED] = "PREEMPTED",
+    [PHASE_PREEMPTED] = "PREEMPTED", [PHASE_OUT_OF_MEMORY] = "OUT_OF_MEMORY",
 };
 
 bool ctld_job_has_ended(const struct ctld_job *job)
@@ -503,6 +503,34 @@ static bool has_unread_sluid(const struct ctld_call *call)
         if (str_starts(json_str(item), STR("s")))
             return true;
     return false;
+}
+
+/* As slurm_complete_job: by the wait status of a process. A job that never ran is cancelled. */
+void ctld_run_job_complete(struct ctld_call *call)
+{
+    struct ctld_job *job = find_by_text(call, str_of(call->name));
+    int64_t status = json_i64_or(json_get(call->body, "return_code"), -1);
+
+    if (!job || !str_is(json_str(json_get(call->body, "sluid")), job->sluid)) {
+        ctld_refuse(call, 2017);
+        return;
+    }
+    if (!ctld_may_touch(call, job)) {
+        ctld_refuse(call, 2002);
+        return;
+    }
+    ctld_begin(call);
+    ctld_finish(call);
+    if (ctld_job_has_ended(job))
+        return;
+    job->exit_code = (int)(status >> 8 & 255);
+    job->exit_signal = (int)(status & 127);
+    ctld_job_end(call->store, job,
+                 job->phase == PHASE_PENDING      ? PHASE_CANCELLED
+                 : status == 0                    ? PHASE_COMPLETED
+                 : (status & 255) == CTLD_SIG_OOM ? PHASE_OUT_OF_MEMORY
+                                                  : PHASE_FAILED,
+                 status == 0 ? "None" : "NonZeroExitCode", call->user);
 }
 
 void ctld_run_jobs_cancel(struct ctld_call *call)

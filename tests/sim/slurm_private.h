@@ -34,6 +34,7 @@ enum ctld_phase {
     PHASE_TIMEOUT,
     PHASE_NODE_FAIL,
     PHASE_PREEMPTED,
+    PHASE_OUT_OF_MEMORY,
 };
 extern const char *const ctld_phase_names[];
 
@@ -166,8 +167,9 @@ struct ctld_waiting {
     uint64_t ticket;
     char *method, *target, *type, *body, *token, *user;
     size_t body_len;
-    int64_t deadline_us;           /* monotonic: then slurmrestd gives up; 0: it has */
-    bool reached_ctld;             /* and so is carried out when slurmctld goes on */
+    int64_t deadline_us; /* monotonic: then slurmrestd gives up; 0: it has */
+    bool reached_ctld;   /* and so is carried out when slurmctld goes on */
+    bool by_agent;
     slurm_store_answered answered; /* NULL: nobody waits any more */
     void *context;
 };
@@ -200,6 +202,8 @@ struct slurm_store {
     struct buf scratch; /* texts of views */
 };
 
+enum { CTLD_SIG_OOM = 253 }; /* Slurm's own, as a wait status */
+
 enum ctld_table { TABLE_JOBS, TABLE_NODES, TABLE_PARTITIONS, TABLE_RESERVATIONS };
 
 /* One call on its way through the two daemons. Texts live in the arena. */
@@ -214,7 +218,7 @@ struct ctld_call {
     struct str query;
     const struct json *body;
     const char *user; /* who asks */
-    bool privileged;
+    bool privileged, by_agent;
     bool restd_only, reached_ctld; /* stops at slurmctld's door, and whether it came so far */
     struct buf warnings;           /* items of the array */
     struct {
@@ -295,6 +299,7 @@ void ctld_run_jobs_state(struct ctld_call *call);
 void ctld_run_job_cancel(struct ctld_call *call);
 void ctld_run_jobs_cancel(struct ctld_call *call);
 void ctld_run_resources(struct ctld_call *call);
+void ctld_run_job_complete(struct ctld_call *call); /* the agent's */
 
 /* ---- slurm_ask.c: job descriptions ---- */
 /* `where` is what stands in front of a field's name in warnings. */

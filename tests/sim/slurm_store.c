@@ -43,6 +43,16 @@ static const struct ctld_route routes[] = {
 };
 /* clang-format on */
 
+static const struct ctld_route complete_route = { "POST",
+                                                  "job/",
+                                                  true,
+                                                  45,
+                                                  ctld_run_job_complete,
+                                                  "Job completion failed",
+                                                  "slurm_complete_job()",
+                                                  NULL,
+                                                  false };
+
 static const char no_such_path[] =
     "Unable to find requested URL endpoint. Please query the '/openapi/v3' endpoint or visit "
     "'https://slurm.schedmd.com/rest_api.html' for the OpenAPI specification which includes a list "
@@ -254,12 +264,26 @@ static const char *decode_name(struct arena *arena, struct str text)
     return length > 0 ? out : NULL;
 }
 
+/* "/agent/v1/job/7/complete" */
+static bool is_complete(struct ctld_call *call, struct str target)
+{
+    const struct str before = STR("/agent/v1/job/"), after = STR("/complete");
+
+    if (!call->by_agent || !str_starts(target, before) || !str_ends(target, after))
+        return false;
+    call->version = 45;
+    call->name = decode_name(call->arena, str_sub(target, before.len, target.len - after.len));
+    return call->name != NULL;
+}
+
 const struct ctld_route *ctld_find_route(struct ctld_call *call, const char *method,
                                          struct str target)
 {
     struct str rest;
 
     call->name = "";
+    if (is_complete(call, target))
+        return &complete_route;
     if (!split_target(call, target, &rest))
         return NULL;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
@@ -292,6 +316,11 @@ static bool is_known(struct ctld_call *call, const struct slurm_store_request *r
     const char *name = request->user && request->user[0] ? request->user : NULL;
     int result;
 
+    if (call->by_agent) { /* its own token */
+        call->user = arena_strdup(call->arena, name ? name : store->options.slurm_user);
+        call->privileged = strcmp(call->user, store->options.slurm_user) == 0;
+        return true;
+    }
     if (store->options.jwt_key.len > 0)
         result = jwt_verify(store->options.jwt_key, request->token,
                             ctld_wall_us(store) / CTLD_SECOND, 0, &claims, NULL);
@@ -339,12 +368,13 @@ static void serve(struct ctld_call *call, const struct slurm_store_request *requ
 {
     auto_json_doc struct json_doc *doc = NULL;
 
+    call->by_agent = request->by_agent;
     call->route = ctld_find_route(call, request->method, request->target);
     if (!call->route) {
         ctld_plain(call->answer, 404, no_such_path);
         return;
     }
-    if (request->token.len == 0) {
+    if (request->token.len == 0 && !request->by_agent) {
         ctld_plain(call->answer, 401, "Authentication failure");
         return;
     }
@@ -397,6 +427,7 @@ void slurm_store_trouble(struct slurm_store *store, int status,
 
     arena_init(&arena, CTLD_MAX_MEMORY);
     buf_init(&call.warnings, 1000);
+    call.by_agent = request->by_agent;
     call.route = ctld_find_route(&call, request->method, request->target);
     if (!call.route)
         ctld_plain(answer, 404, no_such_path);

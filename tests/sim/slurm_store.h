@@ -70,6 +70,7 @@ struct slurm_store_request {
     struct str body;
     struct str token; /* X-SLURM-USER-TOKEN; empty: no such header */
     const char *user; /* X-SLURM-USER-NAME; NULL or "": no such header */
+    bool by_agent;    /* past slurmrestd, as SlurmUser, and with the paths of the agent's own */
 };
 
 struct slurm_store_answer {

@@ -7,6 +7,7 @@
 #include "bridge/run/release.h"
 
 #include "bridge/slurm/slurm_action.h"
+#include "bridge/unit/unit_end.h"
 #include "bridge/world/names.h"
 #include "slurm/submit.h"
 
@@ -91,12 +92,48 @@ static void end_former(const struct unit *unit, struct plan *plan, const struct 
     plan_slurm_cancel(plan, job, &object, "the object of its group was deleted");
 }
 
-static void end_job(const struct unit *unit, struct plan *plan, const struct slurm_job *job)
+/* Slurm has no word for it: the comment tells, behind what the user wrote there. */
+static void tell_reason(const struct pod_end *end, const struct kube_pod *pod,
+                        const struct slurm_job *job, struct plan *plan)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *fields = json_new_object(build);
+    struct action *action;
+
+    json_put_text(build, fields, "comment",
+                  arena_printf(plan->arena, "%s%spod %s/%s: %s", job->comment,
+                               job->comment[0] ? "; " : "", pod->object.ns, pod->object.name,
+                               end->reason));
+    action = plan_slurm_update_job(plan, job, fields);
+    action->is_independent = true; /* the end is worth more than its reason */
+    plan_next_stage(plan);
+}
+
+/* A job that never started has no end but being cancelled. */
+static void end_with_pods(const struct bridge_world *world, const struct unit *unit,
+                          struct plan *plan, const struct slurm_job *job)
+{
+    const struct kube_pod *pod;
+    struct pod_end end = unit_end_of(unit, &pod);
+    enum job_phase phase = job_phase(job);
+
+    if (!world->facts.agent_is_up || (unit->state && unit->state->ends_by_cancel) ||
+        end.kind == POD_END_CANCELLED || (phase != JOB_RUNS && phase != JOB_SUSPENDED)) {
+        plan_slurm_cancel(plan, job, NULL, "its pod is over");
+        return;
+    }
+    if (end.reason[0])
+        tell_reason(&end, pod, job, plan);
+    plan_slurm_complete(plan, job, end.wait_status, "its pod is over");
+}
+
+static void end_job(const struct bridge_world *world, const struct unit *unit, struct plan *plan,
+                    const struct slurm_job *job)
 {
     struct action_unless unless;
 
     if (unit->pod)
-        plan_slurm_cancel(plan, job, NULL, "its pod is over");
+        end_with_pods(world, unit, plan, job);
     else if (unit->successor)
         end_former(unit, plan, job);
     else if (pods_of_job(job, plan->arena, unit->key, &unless))
@@ -105,11 +142,11 @@ static void end_job(const struct unit *unit, struct plan *plan, const struct slu
         plan_wait(plan, "job %s does not say whose it is", job->object.key);
 }
 
-void plan_end_jobs(const struct unit *unit, struct plan *plan)
+void plan_end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan)
 {
     for (unsigned i = 0; i < unit->jobs.count; i++)
         if (job_phase(unit->jobs.at[i]) != JOB_ENDS)
-            end_job(unit, plan, unit->jobs.at[i]);
+            end_job(world, unit, plan, unit->jobs.at[i]);
 }
 
 void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,

@@ -4,8 +4,9 @@
 
 #include "bridge/unit/unit.h"
 
-/* Cancels the jobs of a unit of which nothing runs. */
-void plan_end_jobs(const struct unit *unit, struct plan *plan);
+/* Ends the jobs of a unit of which nothing runs: by what became of its pods where there is an agent
+ * (unit_end.h), else by cancelling them. */
+void plan_end_jobs(const struct bridge_world *world, const struct unit *unit, struct plan *plan);
 
 /* Removes our finalizer from every member of which no container runs any more. */
 void plan_remove_finalizers(const struct bridge_world *world, const struct unit *unit,

@@ -78,6 +78,16 @@ struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
     return cancel(plan, job, unless, NULL, 0, why);
 }
 
+struct action *plan_slurm_complete(struct plan *plan, const struct slurm_job *job,
+                                   uint32_t wait_status, const char *why)
+{
+    struct job_action *detail = about(plan, &call_complete, job);
+
+    detail->why = keep(plan, why);
+    detail->wait_status = wait_status;
+    return slurm_action_add(plan, &detail->base, NULL);
+}
+
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, uint64_t devices, const char *why)
 {
@@ -164,4 +174,6 @@ void job_action_write(const struct slurm_action *action, struct json_build *buil
     json_put_str(build, into, "key", detail->key);
     put_given(build, into, "why", detail->why);
     put_given(build, into, "misfit", detail->misfit);
+    if (action->type == &call_complete)
+        json_put_u64(build, into, "waitStatus", detail->wait_status);
 }

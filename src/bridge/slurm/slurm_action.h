@@ -50,7 +50,10 @@ struct action *plan_slurm_submit(struct plan *plan, const struct submit_request 
 /* unless may be NULL. why is for the log. */
 struct action *plan_slurm_cancel(struct plan *plan, const struct slurm_job *job,
                                  const struct action_unless *unless, const char *why);
-/* The same for a job whose node does not fit: the unit's next submit excludes it. devices: because
+/* Ends a running job with what happened (slurm_job_complete). Only the agent can. */
+struct action *plan_slurm_complete(struct plan *plan, const struct slurm_job *job,
+                                   uint32_t wait_status, const char *why);
+/* Cancels a job whose node does not fit: the unit's next submit excludes it. devices: because
  * of these (node_devices_version); 0. */
 struct action *plan_slurm_give_back(struct plan *plan, const struct slurm_job *job,
                                     const char *misfit, uint64_t devices, const char *why);

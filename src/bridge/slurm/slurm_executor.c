@@ -29,6 +29,10 @@ const struct metric_family slurm_executor_metrics[] = {
                            .help = "Jobs to be cancelled, by how it ended.",
                            .type = METRIC_COUNTER,
                            .labels = { "result" } },
+    [EXECUTOR_COMPLETES] = { .name = "slinc_bridge_completes_total",
+                             .help = "Jobs ended with what became of their pods, by how it went.",
+                             .type = METRIC_COUNTER,
+                             .labels = { "result" } },
     [EXECUTOR_DUPLICATES] = { .name = "slinc_bridge_duplicate_jobs_total",
                               .help = "Jobs cancelled while their unit had another one that lived.",
                               .type = METRIC_COUNTER },
@@ -80,7 +84,8 @@ const char *job_objection(struct slurm_task *task)
         return "not sent: the job is no longer shown";
     if (detail->sluid[0] && job->sluid[0] && strcmp(detail->sluid, job->sluid) != 0)
         return "not sent: the id belongs to another job";
-    if (detail->base.type != &call_cancel && detail->key.len == 0) /* one that is taken over */
+    if (detail->base.type != &call_cancel && detail->base.type != &call_complete &&
+        detail->key.len == 0) /* one that is taken over */
         return slurm_submit_is_marked(job) ? "not sent: the job has a key meanwhile" : NULL;
     if (detail->key.len == 0 || !slurm_submit_is_for(job, executor->options.owner, detail->key))
         return "not sent: the job does not carry the key that was planned on";

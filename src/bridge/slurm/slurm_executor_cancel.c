@@ -1,4 +1,5 @@
-/* slurm_executor_cancel.c - cancels jobs: many in one call, each only if its guard does not object.
+/* slurm_executor_cancel.c - ends jobs: cancels many in one call, each only if its guard does not
+ * object; completes those whose pods are over, by the agent.
  *
  * Holds: a job is cancelled only if the objects of its guard (action_unless) are gone by a direct
  * read, and the cache shows it as the plan saw it when the call is sent. Cancelling many jobs is
@@ -8,11 +9,12 @@
 #include "base/log.h"
 #include "bridge/world/group.h"
 #include "bridge/world/names.h"
+#include "slurm/agent.h"
 #include "slurm/submit.h"
 
 #include <stdio.h>
 
-enum { MAX_BATCH = 200, MAX_CALLS = 5 };
+enum { MAX_BATCH = 200, MAX_CALLS = 5, EXPECT_END_US = 2000000 };
 
 /* Members that have a job of their own do not count. A pod that cannot be read might, and one that
  * bears the id of the job runs by it, whatever its group is now. */
@@ -147,6 +149,7 @@ void cancels_answered(struct slurm_executor *executor, const struct slurm_answer
 bool slurm_executor_has_unanswered_cancels(const struct slurm_executor *executor)
 {
     return slurm_lane_is_sending(&executor->lane, &call_cancel) ||
+           executor->completes_in_flight > 0 ||
            loop_now_us(executor->lane.loop) < executor->cancels_until_us;
 }
 
@@ -160,3 +163,62 @@ const struct slurm_call_type call_cancel = { .what = "cancel job",
                                              .objection = job_objection,
                                              .judge = judge,
                                              .write = job_action_write };
+
+/* ---- completing ---- */
+
+static struct slurm_call *send_complete(struct slurm_task *task)
+{
+    const struct job_action *detail = job_action_of(task->action);
+
+    executor_of(task)->completes_in_flight++;
+    return slurm_job_complete(task->lane->client, detail->job_id, detail->sluid,
+                              detail->wait_status, slurm_task_answered, task);
+}
+
+/* The state of the job is polled in any case: it is not read for itself. */
+static enum kube_outcome judge_complete(struct slurm_task *task, const struct slurm_answer *answer)
+{
+    struct slurm_executor *executor = executor_of(task);
+    const struct job_action *detail = job_action_of(task->action);
+    const struct slurm_error *error = &answer->error;
+    int64_t now_us = loop_now_us(executor->lane.loop);
+
+    executor->completes_in_flight--;
+    cancels_answered(executor, answer);
+    if (error->class != SLURM_DONE && error->nothing_done)
+        unit_states_need(executor->options.unit_states, job_action_unit(detail))->ends_by_cancel =
+            true;
+    if (!error->unsent) {
+        slurm_cache_wrote(executor->jobs, detail->base.name, now_us);
+        slurm_poller_expect(executor->options.poller, now_us + EXPECT_END_US);
+    }
+    metrics_add(executor->options.metrics, &slurm_executor_metrics[EXECUTOR_COMPLETES], 1,
+                slurm_class_name(error->class), NULL);
+    log_info("completed a job", LOG_STR("unit", job_action_unit(detail)),
+             LOG_I64("job", detail->job_id), LOG_TEXT("sluid", detail->sluid),
+             LOG_U64("waitStatus", detail->wait_status),
+             LOG_TEXT("result", slurm_class_name(error->class)));
+    return error->class == SLURM_NOT_FOUND ? KUBE_DONE : slurm_outcome(error->class);
+}
+
+static void complete_cancelled(struct slurm_task *task)
+{
+    struct slurm_executor *executor = executor_of(task);
+
+    if (!task->call)
+        return;
+    executor->completes_in_flight--;
+    executor->cancels_until_us =
+        loop_now_us(executor->lane.loop) +
+        slurm_submit_fence_us(executor->options.slurm, executor->message_timeout_s);
+}
+
+const struct slurm_call_type call_complete = { .what = "complete job",
+                                               .family = &action_slurm_cancel,
+                                               .feed = SLURM_FEEDS,
+                                               .send = send_complete,
+                                               .before = give_up,
+                                               .objection = job_objection,
+                                               .judge = judge_complete,
+                                               .write = job_action_write,
+                                               .cancelled = complete_cancelled };

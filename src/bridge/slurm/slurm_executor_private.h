@@ -23,10 +23,11 @@ struct job_action {
     const char *why;
     const char *misfit;         /* cancel: a node that will not do; NULL */
     uint64_t misfit_devices;    /* because of its devices, of this version; 0 */
+    uint32_t wait_status;       /* complete */
     struct field_hashes hashes; /* sync: what counts until the job is as `job` says */
 };
 
-extern const struct slurm_call_type call_submit, call_cancel, call_look, call_layout,
+extern const struct slurm_call_type call_submit, call_cancel, call_complete, call_look, call_layout,
     call_update_job, call_sync, call_remember; /* a sync that has nothing to send */
 
 enum { QUEUED_SLICES = 20, QUEUED_SLICE_US = 100000 };
@@ -43,6 +44,7 @@ struct slurm_executor {
     struct slurm_cache *jobs;
     int64_t message_timeout_s;
     int64_t cancels_until_us; /* a cancel without a clear answer may take effect until then */
+    unsigned completes_in_flight;
 
     struct list submits; /* struct submit_task: wait until fewer are in flight */
     unsigned submits_in_flight;
@@ -61,6 +63,7 @@ enum slurm_executor_metric {
     EXECUTOR_SUBMITS,
     EXECUTOR_SUBMIT_SECONDS,
     EXECUTOR_CANCELS,
+    EXECUTOR_COMPLETES,
     EXECUTOR_DUPLICATES,
     EXECUTOR_NODE_CALLS,
     EXECUTOR_NODES_PER_CALL,

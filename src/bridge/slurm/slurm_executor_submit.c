@@ -464,6 +464,17 @@ static void send(struct submit_task *task)
     task->asked = json_freeze(request.job);
 }
 
+/* In a burst all are planned before the first has a node. An immediate try that must fail leaves a
+ * FAILED record in the accounting, so it is planned again, for the queue. */
+static bool is_too_late(const struct slurm_executor *executor, const struct job_action *detail)
+{
+    const struct capacity *capacity = executor->options.capacity;
+    struct capacity_need need;
+
+    return detail->at_once && job_desc_need(&detail->job, &need) &&
+           (capacity_waiting(capacity, need.partition) > 0 || !capacity_fits(capacity, &need));
+}
+
 /* While all are denied, one tries for all. */
 static unsigned max_submits_in_flight(const struct slurm_executor *executor)
 {
@@ -483,6 +494,8 @@ static void send_if_free(void *context)
         return;
     }
     why = objection(executor, task->detail, &arena);
+    if (!why && is_too_late(executor, task->detail))
+        why = "not sent: it fits nowhere at once any more";
     if (why)
         slurm_task_end(&task->base, KUBE_CONFLICT, why);
     else

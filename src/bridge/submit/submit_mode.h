@@ -12,7 +12,8 @@ enum submit_mode {
 };
 
 enum {
-    SUBMIT_CROWD = 512,   /* more pods than this are still to be submitted: a burst */
+    SUBMIT_CROWD = 512,   /* more pods than this are still to be submitted: a burst, which is
+                             queued where there is no agent */
     SUBMIT_TRICKLE = 128, /* submits queued in the last two seconds: no more is a trickle */
 };
 

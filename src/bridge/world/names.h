@@ -32,6 +32,7 @@
 #define BRIDGE_LWS_NAME_LABEL       "leaderworkerset.sigs.k8s.io/name"
 #define BRIDGE_LWS_KEY_LABEL        "leaderworkerset.sigs.k8s.io/group-key"
 #define BRIDGE_LWS_GROUP_LABEL      "leaderworkerset.sigs.k8s.io/group-index"
+#define BRIDGE_JOB_ROLE_LABEL       "training.kubeflow.org/job-role"
 #define BRIDGE_LWS_WORKER_LABEL     "leaderworkerset.sigs.k8s.io/worker-index"
 #define BRIDGE_JOBSET_NAME_LABEL    "jobset.sigs.k8s.io/jobset-name"
 #define BRIDGE_JOBSET_UID_LABEL     "jobset.sigs.k8s.io/jobset-uid"

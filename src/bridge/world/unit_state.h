@@ -84,6 +84,7 @@ struct unit_state {
     struct last_applied last_applied;
     bool queues;          /* an immediate try was refused: the next is queued */
     bool prefers_nothing; /* a preference was refused: the next submit has none */
+    bool ends_by_cancel;  /* its job could not be completed */
     struct misfit misfits[UNIT_STATE_MAX_MISFITS]; /* the last one last */
     unsigned misfit_count;
     /* Attempts whose jobs we wanted cancelled: a cancel without an answer may come late, so nothing

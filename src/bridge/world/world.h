@@ -27,6 +27,7 @@ struct bridge_facts {
     int64_t now_us;        /* loop time, as are all below but wall_us and leading_wall_us */
     int64_t wall_us;       /* since 1970 */
     int64_t slurm_skew_us; /* slurmctld's clock shows wall_us and this much more */
+    bool agent_is_up;      /* it can end jobs with what happened (slurm/agent.h) */
     bool is_uninstalling;  /* the bridge is being removed: it gives back all it holds, and asks for
                          nothing */
     int64_t leading_us, leading_wall_us; /* since when */

@@ -362,11 +362,35 @@ static void a_call_about_nodes_is_counted_and_what_is_refused_is_remembered(void
     assert_true(node_refusals_have(rig->node_refusals, STR("n2")));
 }
 
+/* Each would leave a FAILED record in the accounting. */
+static void immediate_tries_that_fit_no_more_are_not_sent(void **state)
+{
+    struct rig *rig = *state;
+    const struct end *first, *second;
+
+    see_node(rig, 1);
+    fake_answer(rig->fake, "POST", V45 "/job/allocate",
+                (struct fake_answer){ .status = 200, .body = DONE_BODY, .delay_us = SECOND_US });
+    first = ask_as(rig, "ns/a", true);
+    second = ask_as(rig, "ns/b", true);
+    rig_run(rig, MS_US);
+    assert_int_equal(rig_sent(rig, "POST", "/job/allocate"), 1);
+    assert_false(first->is_over);
+    assert_true(second->is_over);
+    assert_int_equal(second->outcome, KUBE_CONFLICT);
+    assert_non_null(strstr(second->message, "fits nowhere at once"));
+    rig_answers(rig, "GET", "/job/7", 404, "{\"errors\":[{\"error_number\":2017}]}");
+    rig_answers(rig, "GET", "/resources/7", 404, "{\"errors\":[{\"error_number\":2017}]}");
+    rig_run(rig, 2 * SECOND_US);
+    assert_int_equal(first->outcome, KUBE_DONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_ask_is_on_record_before_it_is_sent),
         TEST(a_submitted_job_is_in_the_cache_at_once),
+        TEST(immediate_tries_that_fit_no_more_are_not_sent),
         TEST(an_immediate_job_is_read_for_its_nodes),
         TEST(a_poll_that_was_faster_is_not_undone),
         TEST(an_id_that_another_job_has_is_a_reason_to_doubt),

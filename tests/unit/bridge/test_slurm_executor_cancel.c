@@ -5,6 +5,7 @@
 
 #include "bridge/world/names.h"
 #include "kube/workload_kinds.h"
+#include "slurm/agent.h"
 
 #define CANCELLED_BODY "{\"status\":[],\"errors\":[]}"
 
@@ -452,6 +453,120 @@ static void an_actor_may_go_with_everything_under_way(void **state)
         assert_false(rig->ends[i].is_over);
 }
 
+/* ---- completing ---- */
+
+#define COMPLETE "/agent/v1/job/7/complete"
+
+static struct fake_transport *with_agent(struct rig *rig)
+{
+    struct fake_transport *agent = fake_transport_new(rig->loop);
+
+    slurm_client_use_agent(rig->slurm, fake_http(agent));
+    fake_answer(agent, "GET", "/agent/v1/ping",
+                (struct fake_answer){ .status = 200,
+                                      .body = "{\"slurm\":\"26.05.5\",\"slurmctld\":\"up\"}",
+                                      .times = FAKE_ALWAYS });
+    rig_run(rig, MS_US);
+    return agent;
+}
+
+static const struct end *completes(struct rig *rig, uint32_t wait_status)
+{
+    return rig_do(rig, plan_slurm_complete(&rig->plan, rig_shown(rig, "7"), wait_status, "a test"));
+}
+
+static bool ends_by_cancel(const struct rig *rig)
+{
+    const struct unit_state *state = unit_states_get(rig->unit_states, STR("ns/uid"));
+
+    return state && state->ends_by_cancel;
+}
+
+static void without_agent(struct rig *rig, struct fake_transport *agent)
+{
+    slurm_executor_free(rig->executor);
+    rig->executor = NULL;
+    slurm_poller_free(rig->poller);
+    rig->poller = NULL;
+    slurm_client_free(rig->slurm);
+    rig->slurm = NULL;
+    fake_transport_free(agent);
+}
+
+static void a_job_is_completed_by_the_agent_and_not_read(void **state)
+{
+    struct rig *rig = *state;
+    struct fake_transport *agent = with_agent(rig);
+    const struct end *end;
+
+    rig_job(rig, 7, "sA", "RUNNING", "ns/uid.1");
+    fake_answer(agent, "POST", COMPLETE,
+                (struct fake_answer){ .status = 200, .body = "{\"errors\":[]}" });
+    end = completes(rig, 512);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_DONE);
+    assert_string_equal(fake_last_sent(agent)->body, "{\"sluid\":\"sA\",\"return_code\":512}");
+    assert_int_equal(rig_sent(rig, "GET", "/job/"), 0);
+    assert_true(rig_count(rig, "slinc_bridge_completes_total", "done", NULL) == 1);
+    assert_false(ends_by_cancel(rig));
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
+    without_agent(rig, agent);
+}
+
+static void what_cannot_be_completed_is_cancelled_next(void **state)
+{
+    struct rig *rig = *state;
+    struct fake_transport *agent = with_agent(rig);
+    const struct end *end;
+
+    rig_job(rig, 7, "sA", "RUNNING", "ns/uid.1");
+    fake_answer(agent, "POST", COMPLETE, (struct fake_answer){ .status = 501, .body = "{}" });
+    end = completes(rig, 0);
+    rig_run(rig, MS_US);
+    assert_true(end->is_over && end->outcome != KUBE_DONE);
+    assert_true(ends_by_cancel(rig));
+    without_agent(rig, agent);
+}
+
+static void a_complete_without_answer_may_take_effect_for_a_minute(void **state)
+{
+    struct rig *rig = *state;
+    struct fake_transport *agent = with_agent(rig);
+    const struct end *end;
+
+    rig_job(rig, 7, "sA", "RUNNING", "ns/uid.1");
+    fake_answer(agent, "POST", COMPLETE,
+                (struct fake_answer){ .class = ERR_UNKNOWN, .delay_us = SECOND_US });
+    end = completes(rig, 0);
+    rig_run(rig, MS_US);
+    assert_true(slurm_executor_has_unanswered_cancels(rig->executor));
+    rig_run(rig, SECOND_US);
+    assert_int_equal(end->outcome, KUBE_UNKNOWN);
+    assert_false(ends_by_cancel(rig));
+    rig_run(rig, 50 * SECOND_US);
+    assert_true(slurm_executor_has_unanswered_cancels(rig->executor));
+    rig_run(rig, 15 * SECOND_US);
+    assert_false(slurm_executor_has_unanswered_cancels(rig->executor));
+    without_agent(rig, agent);
+}
+
+static void another_job_under_the_id_is_not_completed(void **state)
+{
+    struct rig *rig = *state;
+    struct fake_transport *agent = with_agent(rig);
+    const struct end *end;
+    struct action *action;
+
+    rig_job(rig, 7, "sA", "RUNNING", "ns/uid.1");
+    action = plan_slurm_complete(&rig->plan, rig_shown(rig, "7"), 0, "a test");
+    rig_job(rig, 7, "sB", "RUNNING", "ns/other.1");
+    end = rig_do(rig, action);
+    rig_run(rig, MS_US);
+    assert_int_equal(end->outcome, KUBE_CONFLICT);
+    assert_int_equal(strcmp(fake_last_sent(agent)->path, COMPLETE) == 0, 0);
+    without_agent(rig, agent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +588,10 @@ int main(void)
         TEST(a_look_reads_the_job),
         TEST(an_update_is_sent_for_the_job_planned_on_only),
         TEST(an_actor_may_go_with_everything_under_way),
+        TEST(a_job_is_completed_by_the_agent_and_not_read),
+        TEST(what_cannot_be_completed_is_cancelled_next),
+        TEST(a_complete_without_answer_may_take_effect_for_a_minute),
+        TEST(another_job_under_the_id_is_not_completed),
     };
 
     return cmocka_run_group_tests_name("bridge executor_cancel", tests, NULL, NULL);

@@ -41,6 +41,7 @@ static void set_facts(struct small_world *small, const struct json *given)
         .now_us = (LED_FROM_S + now) * SECOND_US,
         .wall_us = (WORLDS_EPOCH_S + now) * SECOND_US,
         .slurm_skew_us = json_i64_or(json_get(facts, "slurm_ahead"), 0) * SECOND_US,
+        .agent_is_up = json_bool_or(json_get(facts, "agent"), false),
         .is_uninstalling = json_bool_or(json_get(facts, "uninstalling"), false),
         .leading_us = LED_FROM_S * SECOND_US,
         .leading_wall_us = WORLDS_EPOCH_S * INT64_C(1000000),

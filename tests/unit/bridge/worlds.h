@@ -4,15 +4,14 @@
  *     given:
  *       now: 100                   # seconds since the bridge leads; all times count from 0
  *       config: {sharedNodes: true}
- *       facts: {synced: false, suspicious: "slurmctld was restarted", sees: part, unsubmitted: 3,
- *               kill_wait: 30, takeover_delay: 15, listed: 99, pause: 5, denied: 3,
- *               trouble: "no token", trouble_since: 3}
- *       nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
+ *       facts: {agent: true, synced: false, suspicious: "slurmctld was restarted", sees: part,
+ * unsubmitted: 3, kill_wait: 30, takeover_delay: 15, listed: 99, pause: 5, denied: 3, trouble: "no
+ * token", trouble_since: 3} nodes: [{name: n1, slurm: s1, cpu: 4, ready: true, cordoned: false}]
  *       pods:
  *         - {name: a, cpu: 500m, memory: 1Gi, created: 10, job: 7, node: n1, phase: Running,
  *            deleted: 90, grace: 30, gates: 1, finalizer: false, tolerates: false, running: 1,
- *            terminated: 0, scheduler: other, owner: {kind: Job, name: j}, annotations: {...},
- *            conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
+ *            terminated: 0, exit: 2, scheduler: other, owner: {kind: Job, name: j}, annotations:
+ * {...}, conditions: [{type: SlurmPending, status: "True", reason: Priority, message: text}]}
  *       owners: [{kind: Job, name: j, annotations: {...}, deadline: 60}]
  *       jobs: [{id: 7, pod: a, attempt: 1, state: RUNNING, nodes: s1, reason: None,
  *               cluster: other, release: other, foreign: true, submitted: 80, ended: 90, uid: x,

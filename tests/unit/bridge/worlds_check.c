@@ -68,6 +68,7 @@ static const struct key pod_keys[] = {
     { .name = "phase", TEXT },
     { .name = "running", NUMBER },
     { .name = "terminated", NUMBER },
+    { .name = "exit", NUMBER },
     { .name = "conditions", ROWS, condition_keys },
     { 0 },
 };
@@ -229,6 +230,7 @@ static const struct key submit_keys[] = {
     { .name = "hash", NUMBER },
     { .name = "text", TEXT },
     { .name = "queues", FLAG },
+    { .name = "ends_by_cancel", FLAG },
     { .name = "answered", FLAG },
     { .name = "pods", NUMBER },
     { .name = "said", ANY },
@@ -252,6 +254,7 @@ static const struct key fact_keys[] = {
     { .name = "slurm_ahead", NUMBER },
     { .name = "max_jobs", NUMBER },
     { .name = "uninstalling", FLAG },
+    { .name = "agent", FLAG },
     { .name = "kill_wait", NUMBER },
     { .name = "takeover_delay", NUMBER },
     { .name = "no_takeover_delay", FLAG },

@@ -225,13 +225,14 @@ static void put_pod_spec(struct small_world *small, struct json_build *build, st
 }
 
 static void push_states(struct json_build *build, struct json_mut *list, const char *state,
-                        int64_t count)
+                        int64_t count, int64_t exit_code)
 {
     for (int64_t i = 0; i < count; i++) {
         struct json_mut *status = json_new_object(build);
 
         json_put_text(build, status, "name", "main");
-        json_put_object(build, json_put_object(build, status, "state"), state);
+        json_put_i64(build, json_put_object(build, json_put_object(build, status, "state"), state),
+                     "exitCode", exit_code);
         json_push(list, status);
     }
 }
@@ -250,8 +251,9 @@ static void add_pod(struct small_world *small, const struct json *row)
     if (json_get(row, "running") || json_get(row, "terminated")) {
         struct json_mut *list = json_put_array(build, status, "containerStatuses");
 
-        push_states(build, list, "running", json_i64_or(json_get(row, "running"), 0));
-        push_states(build, list, "terminated", json_i64_or(json_get(row, "terminated"), 0));
+        push_states(build, list, "running", json_i64_or(json_get(row, "running"), 0), 0);
+        push_states(build, list, "terminated", json_i64_or(json_get(row, "terminated"), 0),
+                    json_i64_or(json_get(row, "exit"), 0));
     }
     if (json_get(row, "conditions"))
         json_put(build, status, "conditions", json_copy(build, json_get(row, "conditions")));

@@ -380,6 +380,7 @@ static void add_submit(struct small_world *small, const struct json *row)
                    member(small, row, "text", ""));
     memory->submit.is_answered = json_bool_or(json_get(row, "answered"), false);
     memory->queues = json_bool_or(json_get(row, "queues"), false);
+    memory->ends_by_cancel = json_bool_or(json_get(row, "ends_by_cancel"), false);
     if (json_get(row, "said"))
         add_said(small, memory, member(small, row, "pod", "a"), row);
     if (json_bool_or(json_get(row, "change_refused"), false)) {

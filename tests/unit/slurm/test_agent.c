@@ -337,12 +337,31 @@ static void what_only_it_can_do_is_unavailable_without_it(void **state)
     assert_int_equal(asked(two.world->fake), 0);
 }
 
-static void what_only_it_can_do_is_unavailable_when_it_has_no_time(void **state)
+static void what_only_it_can_do_waits_until_it_has_time(void **state)
 {
     (void)state;
     pings(UP, FAKE_ALWAYS);
     run_for(1);
-    fake_answer(two.agent, "POST", "/agent/v1/will-run", (struct fake_answer){ .status = 503 });
+    fake_answer(two.agent, "POST", "/agent/v1/will-run",
+                (struct fake_answer){ .status = 503, .times = 2 });
+    fake_answer(two.agent, "POST", "/agent/v1/will-run",
+                (struct fake_answer){ .status = 200, .body = "{\"errors\":[]}" });
+    slurm_will_run(two.world->client, STR("{\"job_id\":7}"), world_done, two.world);
+    assert_int_equal(ends(SECOND_US), SLURM_DONE);
+    assert_int_equal(two.world->answer.tries, 3);
+    fake_answer(two.agent, "POST", "/agent/v1/will-run",
+                (struct fake_answer){ .status = 503, .times = FAKE_ALWAYS });
+    slurm_will_run(two.world->client, STR("{\"job_id\":7}"), world_done, two.world);
+    assert_int_equal(ends(15 * SECOND_US), SLURM_UNAVAILABLE);
+    assert_true(two.world->answer.error.nothing_done);
+}
+
+static void what_it_refuses_for_good_ends_at_once(void **state)
+{
+    (void)state;
+    pings(UP, FAKE_ALWAYS);
+    run_for(1);
+    fake_answer(two.agent, "POST", "/agent/v1/will-run", (struct fake_answer){ .status = 501 });
     slurm_will_run(two.world->client, STR("{\"job_id\":7}"), world_done, two.world);
     assert_int_equal(ends(1000), SLURM_UNAVAILABLE);
     assert_true(two.world->answer.error.nothing_done);
@@ -378,7 +397,8 @@ int main(void)
         TEST(a_job_is_completed_by_its_id_and_sluid_with_a_wait_status),
         TEST(another_job_under_the_id_is_not_found),
         TEST(what_only_it_can_do_is_unavailable_without_it),
-        TEST(what_only_it_can_do_is_unavailable_when_it_has_no_time),
+        TEST(what_only_it_can_do_waits_until_it_has_time),
+        TEST(what_it_refuses_for_good_ends_at_once),
         TEST(its_token_lasts_longer_than_one_that_we_sign),
     };
 
