@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli/definitions.h"
 
-enum { PERIOD_US = 60 * 1000000, ANSWER_US = 10 * 1000000, UNKNOWN = -1 };
+enum { PERIOD_US = 15 * 1000000, ANSWER_US = 10 * 1000000, UNKNOWN = -1 };
 
 static const struct kube_resource resource = { "apiextensions.k8s.io", "v1",
                                                "customresourcedefinitions",

@@ -7,7 +7,7 @@
 
 struct definitions;
 
-/* Looks at once, and then every minute. All are borrowed. */
+/* Looks at once, and then every quarter of a minute. All are borrowed. */
 struct definitions *definitions_new(struct loop *loop, struct http_transport *api,
                                     struct health *health);
 void definitions_free(struct definitions *definitions);

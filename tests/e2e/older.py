@@ -33,8 +33,8 @@ def older() -> Path:
 
 
 def image(tree: Path) -> Path:
-    """Our image with the program of this tree. The recipe is that of today: an older one would clear the cache."""
-    builds = os.environ | {"SLINC_BUILD": str(tree / "build/plain")}
+    """Our image with the program of this tree, by the recipe of today, in a cache of its own."""
+    builds = os.environ | {"SLINC_BUILD": str(tree / "build/plain"), "SLINC_CACHE": str(cache_dir() / "older")}
     run([sys.executable, REPO / "images/build", "slinc"], what="the image of the older program", env=builds)
     return Path(run([sys.executable, REPO / "images/build", "--archive", "slinc"], env=builds).strip())
 

@@ -21,11 +21,12 @@ from test_together import HOME, KWOK, MANAGED, ON_KWOK, OPERATOR_HOME, Together,
 from waits import wait_for
 
 OLD, NEW = "0.9.0", "1.0.0"  # as the charts and images of both trees are called here
+PARTS = {"controllers": "slurm", "restapis": "slurm", "loginsets": "slurm-login-main", "nodesets": WORKERS}
 OURS = ("slurm-bridge", "slurm-keys")  # pods of ours beside Slurm's
 INSTALL = f"""
 helm install slurm-operator charts/slurm-operator -n {OPERATOR_HOME} --create-namespace --wait -f {VALUES}/operator.yaml
 helm install slurm charts/slurm -n {HOME} --create-namespace -f {VALUES}/slurm.yaml --set nodesets.cpu.replicas=1
-helm install slurm-bridge charts/slurm-bridge -n {HOME} -f {VALUES}/bridge.yaml --wait
+helm install slurm-bridge charts/slurm-bridge -n {HOME} -f {VALUES}/bridge.yaml --set nodePolicy.namespaces='{{kube-system,{OPERATOR_HOME}}}' --wait
 """
 
 pytestmark = pytest.mark.soak
@@ -56,13 +57,14 @@ def system(cluster: Cluster, readers: dict[str, Reader]) -> Iterator[Together]:
     api.post("/api/v1/namespaces", {"metadata": {"name": MANAGED}})
     try:
         readers[OLD].type(INSTALL)
-        for plural in ("controllers", "restapis"):
-            found.wait(f"{plural} slurm is ready", 120, lambda plural=plural: found.is_ready(plural, "slurm"))
+        for plural, name in PARTS.items():
+            found.wait(f"{plural} {name} is ready", 120, lambda plural=plural, name=name: found.is_ready(plural, name))
         api.merge(f"/api/v1/nodes/{KWOK}", {"metadata": {"labels": {NODE_LABEL: "true"}, "annotations": {PARTITIONS: "slurm-bridge"}}})
         found.wait("the worker and the external node are idle", 120, lambda: found.are_idle("cpu-0", KWOK))
         yield found
     finally:
         with contextlib.suppress(ApiError, Fail, OSError):
+            found.helm("uninstall", "slurm-operator", "-n", OPERATOR_HOME, "--wait")  # its webhook belongs to no namespace
             remove(found)
 
 
@@ -96,7 +98,7 @@ def test_pods_and_jobs_go_on_on_the_way_there_and_on_the_way_back(system: Togeth
         wait_for("the operator followed", 60, lambda turn=f"t{number}": system.api.get(f"/api/v1/namespaces/{HOME}/services/slurm-restapi")["metadata"]["labels"].get("turn") == turn)
         system.make(f"after-{number}", **ON_KWOK)
         system.wait("a new pod is placed", 90, lambda number=number: system.is_running(f"after-{number}"))
-        for plural, name in {"controllers": "slurm", "restapis": "slurm", "loginsets": "slurm-login-main", "nodesets": WORKERS}.items():
+        for plural, name in PARTS.items():
             system.wait(f"{plural} {name} is ready", 60, lambda plural=plural, name=name: system.is_ready(plural, name))
         assert running(system) == before
         assert system.pod("placed")["metadata"]["uid"] == uid and system.is_running("placed") and system.job_of("placed") == job
