@@ -104,10 +104,26 @@ void agent_put_number(struct agent_answer *answer, struct json_mut *object, cons
 }
 
 /* Crockford's base 32, the most significant digit first. */
+static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+uint64_t sluid_read(struct str text)
+{
+    uint64_t sluid = 0;
+
+    if (text.len != SLUID_TEXT - 1 || text.at[0] != 's')
+        return 0;
+    for (size_t i = 1; i < text.len; i++) {
+        const char *digit = text.at[i] ? strchr(digits, text.at[i]) : NULL;
+
+        if (!digit || sluid >> 59 != 0)
+            return 0;
+        sluid = sluid << 5 | (uint64_t)(digit - digits);
+    }
+    return sluid;
+}
+
 void sluid_write(uint64_t sluid, char ret_text[SLUID_TEXT])
 {
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
     ret_text[0] = '\0';
     if (sluid == 0)
         return;

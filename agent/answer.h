@@ -35,5 +35,6 @@ void agent_put_number(struct agent_answer *answer, struct json_mut *object, cons
 /* Slurm's own way to write the number that makes a job unique: "s" and 13 letters and digits. */
 enum { SLUID_TEXT = 15 };
 void sluid_write(uint64_t sluid, char ret_text[SLUID_TEXT]);
+uint64_t sluid_read(struct str text); /* 0: it is none */
 
 #endif

@@ -353,30 +353,7 @@ static void run_cancel_many(int64_t job_id, struct str text, struct agent_answer
 
 /* ---- what REST lacks ---- */
 
-/* Whether the job of this id is the one that is meant; false: the answer is there. */
-static bool is_same_job(int64_t job_id, struct str sluid, uint64_t *ret_sluid,
-                        struct agent_answer *answer)
-{
-    job_info_msg_t *found = NULL;
-    char text[SLUID_TEXT];
-    bool is_same;
-
-    if (slurm_load_job(&found, step_of(job_id), SHOW_LOCAL) != SLURM_SUCCESS) {
-        agent_answer_error(answer, errno, "Unable to query the job");
-        return false;
-    }
-    is_same = found->record_count > 0;
-    if (is_same) {
-        *ret_sluid = found->job_array[0].step_id.sluid;
-        sluid_write(*ret_sluid, text);
-        is_same = str_is(sluid, text);
-    }
-    slurm_free_job_info_msg(found);
-    if (!is_same)
-        agent_answer_error(answer, ESLURM_INVALID_JOB_ID, "the id belongs to another job now");
-    return is_same;
-}
-
+/* slurmctld finds the job by its SLUID, which no other job ever has; the id is for people. */
 static void run_complete(int64_t job_id, struct str text, struct agent_answer *answer)
 {
     slurm_step_id_t step = step_of(job_id);
@@ -388,12 +365,11 @@ static void run_complete(int64_t job_id, struct str text, struct agent_answer *a
         return;
     root = json_root(asked.doc);
     code = json_u64_or(json_get(root, "return_code"), UINT64_MAX);
-    if (code > UINT32_MAX || json_str(json_get(root, "sluid")).len == 0 || json_len(root) != 2) {
+    step.sluid = sluid_read(json_str(json_get(root, "sluid")));
+    if (code > UINT32_MAX || step.sluid == 0 || json_len(root) != 2) {
         agent_answer_cannot(answer, "a job is completed by its sluid and a return code");
         return;
     }
-    if (!is_same_job(job_id, json_str(json_get(root, "sluid")), &step.sluid, answer))
-        return;
     if (slurm_complete_job(&step, (uint32_t)code) != SLURM_SUCCESS && errno != ESLURM_ALREADY_DONE)
         agent_answer_error(answer, errno, "Job completion failed");
 }

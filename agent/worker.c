@@ -70,6 +70,7 @@ int worker_run(int fd)
 
     core_dump_forbid();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "agent-worker");
     (void)signal(SIGINT, SIG_IGN); /* the agent ends its workers itself */
     (void)signal(SIGTERM, SIG_IGN);
     result = start(fd, &err);

@@ -266,6 +266,10 @@ int slurm_complete_job(slurm_step_id_t *step, uint32_t code)
     char text[24];
 
     (void)snprintf(text, sizeof(text), "%" PRIu32 " %" PRIu32, step->job_id, code);
+    if (step->sluid != SLUID) {
+        errno = ESLURM_INVALID_JOB_ID;
+        return SLURM_ERROR;
+    }
     (void)note("complete", text);
     if (step->job_id != 500)
         return SLURM_SUCCESS;

@@ -168,7 +168,11 @@ static void a_job_is_completed_only_if_it_is_the_one_that_is_meant(void **state)
         { 7, "s000000000002D", 200, 1 },
         { 500, "s000000000002D", 200, 1 }, /* it has ended already */
         { 7, "s000000000002E", 404, 0 },
-        { 2000, "s000000000002D", 404, 0 },
+        { 7, "sFZZZZZZZZZZZZ", 404, 0 },
+        { 7, "sG000000000000", 501, 0 }, /* above 64 bits */
+        { 7, "S000000000002D", 501, 0 },
+        { 7, "s00000000002D", 501, 0 },
+        { 7, "s000000000002U", 501, 0 },
     };
 
     (void)state;
