@@ -17,6 +17,7 @@ enum {
     MAX_MEMORY = 64 << 20,
     MAX_NAME = 1024,
     READ_US = 2 * 1000000, /* who asks waits for it */
+    PAUSE_US = 1000000,    /* between pods for which slurmctld is asked when they would start */
 };
 
 /* The job as Slurm showed it last, with the keys of a job in the exporter's view API. A unit's own
@@ -122,7 +123,8 @@ static void gather_for(const struct bridge_world *world, const struct kube_pod *
 }
 
 void why_write(const struct bridge_world *world, const struct kube_pod *pod,
-               const struct slurm_job *read, struct arena *arena, struct buf *out)
+               const struct slurm_job *read, const struct slurm_what_ifs *ifs, bool is_change,
+               struct arena *arena, struct buf *out)
 {
     enum unit_phase phase;
     struct unit unit;
@@ -144,6 +146,8 @@ void why_write(const struct bridge_world *world, const struct kube_pod *pod,
                       unit.owner.wanting ? unit.owner.wanting : "its owner is not known yet");
     else if (unit.pod && phase != UNIT_OVER && phase != UNIT_FOREIGN)
         write_translation(world, &unit, arena, out);
+    if (ifs)
+        slurm_what_ifs_write(ifs, world->slurm_jobs, is_change, out);
     buf_add_char(out, '}');
 }
 
@@ -153,6 +157,8 @@ struct why_read {
     struct list link;
     struct why_reads *reads;
     struct slurm_call *call;
+    struct slurm_what_ifs ifs;
+    bool is_change;
     char *pod;
     why_answer answer;
     void *context;
@@ -168,6 +174,7 @@ void why_reads_init(struct why_reads *reads, const struct bridge_world *world,
 static void end_read(struct why_read *read)
 {
     list_remove(&read->link);
+    slurm_what_ifs_done(&read->ifs);
     mem_free(read->pod);
     mem_free(read);
 }
@@ -193,7 +200,7 @@ static const struct kube_pod *find_pod(const struct bridge_world *world, struct 
 }
 
 static void tell(const struct bridge_world *world, struct str name, const struct slurm_job *read,
-                 why_answer answer, void *context)
+                 const struct slurm_what_ifs *ifs, bool is_change, why_answer answer, void *context)
 {
     auto_arena struct arena arena;
     auto_buf struct buf out;
@@ -203,7 +210,7 @@ static void tell(const struct bridge_world *world, struct str name, const struct
     buf_init(&out, MAX_ANSWER);
     pod = find_pod(world, name, &arena);
     if (pod)
-        why_write(world, pod, read, &arena, &out);
+        why_write(world, pod, read, ifs, is_change, &arena, &out);
     if (!pod)
         answer(context, 404, STR("the bridge has no such pod\n"));
     else if (out.overflowed)
@@ -220,7 +227,7 @@ static void on_read(void *context, const struct slurm_answer *answer)
     if (answer->error.class == SLURM_DONE)
         (void)slurm_list_decode(&slurm_job_kind, answer->body, &list, NULL);
     tell(read->reads->world, str_of(read->pod), list.count == 1 ? slurm_job_of(list.at[0]) : NULL,
-         read->answer, read->context);
+         NULL, false, read->answer, read->context);
     slurm_list_done(&list);
     end_read(read);
 }
@@ -240,22 +247,71 @@ static int64_t unread_job(const struct bridge_world *world, struct str name)
     return unit.stage == POD_WAITS && !unit.job ? unit.jobs.recorded_id : 0;
 }
 
-void why_ask(struct why_reads *reads, struct str pod, why_answer answer, void *context)
-{
-    int64_t id = unread_job(reads->world, pod);
-    struct why_read *read;
-    char key[32];
+/* ---- when would it start ---- */
 
-    if (id == 0) {
-        tell(reads->world, pod, NULL, answer, context);
-        return;
-    }
-    (void)snprintf(key, sizeof(key), "%" PRId64, id);
-    read = mem_alloc(sizeof(*read));
+static void on_asked(void *context)
+{
+    struct why_read *read = context;
+
+    tell(read->reads->world, str_of(read->pod), NULL, &read->ifs, read->is_change, read->answer,
+         read->context);
+    end_read(read);
+}
+
+static bool find_questions(struct why_reads *reads, struct str name,
+                           const struct slurm_change *change, struct slurm_what_ifs *ret_ifs)
+{
+    int64_t now_us = loop_now_us(slurm_client_loop(reads->slurm));
+    auto_arena struct arena arena;
+    const struct kube_pod *pod;
+    struct unit unit;
+
+    arena_init(&arena, MAX_MEMORY);
+    if (!slurm_agent_is_up(reads->slurm) || now_us < reads->next_us)
+        return false;
+    pod = find_pod(reads->world, name, &arena);
+    if (!pod)
+        return false;
+    gather_for(reads->world, pod, &arena, &unit);
+    if (!why_start_ask(reads->world, &unit, change, &arena, ret_ifs))
+        return false;
+    reads->next_us = now_us + PAUSE_US;
+    return true;
+}
+
+static struct why_read *read_new(struct why_reads *reads, struct str pod, why_answer answer,
+                                 void *context)
+{
+    struct why_read *read = mem_alloc(sizeof(*read));
+
     *read = (struct why_read){
         .reads = reads, .pod = mem_strndup(pod.at, pod.len), .answer = answer, .context = context
     };
     list_push_back(&reads->list, &read->link);
+    return read;
+}
+
+void why_ask(struct why_reads *reads, struct str pod, const struct slurm_change *change,
+             why_answer answer, void *context)
+{
+    int64_t id = unread_job(reads->world, pod);
+    struct slurm_what_ifs ifs;
+    struct why_read *read;
+    char key[32];
+
+    if (id == 0 && find_questions(reads, pod, change, &ifs)) {
+        read = read_new(reads, pod, answer, context);
+        read->ifs = ifs;
+        read->is_change = change != NULL;
+        slurm_what_ifs_ask(&read->ifs, reads->slurm, on_asked, read);
+        return;
+    }
+    if (id == 0) {
+        tell(reads->world, pod, NULL, NULL, false, answer, context);
+        return;
+    }
+    (void)snprintf(key, sizeof(key), "%" PRId64, id);
+    read = read_new(reads, pod, answer, context);
     read->call = slurm_send(reads->slurm,
                             &(struct slurm_request){ .verb = SLURM_GET,
                                                      .endpoint = SLURM_JOB,
@@ -285,10 +341,29 @@ static void respond(void *context, int status, struct str text)
         http_respond_text(context, status, text.at);
 }
 
+/* False: there is no change in the query. */
+static bool read_change(const struct http_view *view, struct slurm_change *ret_change)
+{
+    auto_buf struct buf text;
+
+    buf_init(&text, sizeof(ret_change->partition));
+    *ret_change = (struct slurm_change){ .time_limit = 0 };
+    if (http_view_query(view, "timelimit", &text, NULL) == 0)
+        (void)str_to_i64(buf_str(&text), 1, INT32_MAX, &ret_change->time_limit, NULL);
+    buf_clear(&text);
+    if (http_view_query(view, "cpus", &text, NULL) == 0)
+        (void)str_to_i64(buf_str(&text), 1, INT32_MAX, &ret_change->cpus, NULL);
+    buf_clear(&text);
+    if (http_view_query(view, "partition", &text, NULL) == 0)
+        (void)snprintf(ret_change->partition, sizeof(ret_change->partition), "%s", buf_text(&text));
+    return ret_change->time_limit > 0 || ret_change->cpus > 0 || ret_change->partition[0];
+}
+
 void why_serve(void *context, const struct http_view *view, struct http_responder *responder)
 {
     struct bridge *bridge = context;
     auto_buf struct buf wanted;
+    struct slurm_change change;
 
     buf_init(&wanted, MAX_NAME);
     if (http_view_query(view, "rules", &wanted, NULL) == 0) {
@@ -302,5 +377,6 @@ void why_serve(void *context, const struct http_view *view, struct http_responde
              !memchr(buf_text(&wanted), '/', wanted.len))
         http_respond_text(responder, 400, "wants ?pod=NAMESPACE/NAME, or ?rules\n");
     else
-        why_ask(&bridge->why_reads, buf_str(&wanted), respond, responder);
+        why_ask(&bridge->why_reads, buf_str(&wanted), read_change(view, &change) ? &change : NULL,
+                respond, responder);
 }

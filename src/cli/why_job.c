@@ -134,6 +134,33 @@ static const char *age_text(const struct why *why)
     return is_listed && age_s > (int)OLD_S ? arena_printf(why->arena, ", %.0f s ago", age_s) : "";
 }
 
+/* By slurmctld, asked a moment ago; what would let it start sooner stands behind. False: nobody was
+ * asked. */
+static bool add_will_run(struct why *why)
+{
+    const struct json *answer = json_get(why->facts->decision, "willRun"), *one;
+    struct json_iter iter = json_iter(json_get(why->facts->decision, "sooner"));
+    int64_t start_s = text_seconds(json_str(json_get(answer, "start")));
+    int64_t after = json_i64_or(json_get(answer, "after"), 0), now_s = why->options->now_s;
+
+    if (!json_exists(answer))
+        return false;
+    if (start_s == 0)
+        story_add(why->story, "starts", "not as it is: %s", why_text(why, answer, "error"));
+    else
+        story_add(why->story, "starts", "about %s UTC (in %s) on %s%s%s",
+                  text_clock(why->arena, now_s, start_s),
+                  text_age(why->arena, start_s > now_s ? start_s : now_s, now_s),
+                  why_text(why, answer, "nodes"), after > 0 ? ", after job " : "",
+                  after > 0 ? arena_printf(why->arena, "%" PRId64, after) : "");
+    while (json_next_item(&iter, &one)) {
+        start_s = text_seconds(json_str(json_get(one, "start")));
+        story_add(why->story, "sooner", "with %s: about %s UTC", why_text(why, one, "change"),
+                  text_clock(why->arena, now_s, start_s));
+    }
+    return true;
+}
+
 static void add_waiting(struct why *why)
 {
     const struct json *job = why->job;
@@ -148,6 +175,8 @@ static void add_waiting(struct why *why)
     story_add(why->story, "Slurm", "%s", buf_text(&text));
     if (!why->facts->jobs)
         story_add(why->story, "Slurm", "its place in the queue is %s", why->facts->no_jobs);
+    if (add_will_run(why))
+        return;
     if (start_s > why->options->now_s)
         story_add(why->story, "starts", "about %s UTC (in %s)%s%s, by Slurm's plan",
                   text_clock(why->arena, why->options->now_s, start_s),

@@ -5,7 +5,9 @@
  * which needs more rights. What is missing is said, and the rest is told. */
 #include "cli/advice.h"
 #include "cli/replica.h"
+#include "cli/text.h"
 #include "cmd/replica_page.h"
+#include "codec/duration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,10 +31,11 @@ enum { WHY_JOBS, WHY_NODES, WHY_POD, WHY_DECISION, WHY_NODESET, WHY_EVENTS, WHY_
 
 /* ---- the bridge ---- */
 
-/* What the bridge thinks of the pod, by the proxy. ret_decision is freed by the caller. Says
- * whether the user may use the proxy. */
+/* What the bridge thinks of the pod, by the proxy. more: of the query, "" or "&cpus=2".
+ * ret_decision is freed by the caller. Says whether the user may use the proxy. */
 static bool ask_bridge(struct terminal *terminal, const struct json *pod, const char *ns,
-                       const char *name, struct fetch *ret_decision, const char **ret_missing)
+                       const char *name, const char *more, struct fetch *ret_decision,
+                       const char **ret_missing)
 {
     const char *scheduler =
         terminal_escape(terminal, json_str(json_at(pod, "spec", "schedulerName")));
@@ -52,9 +55,9 @@ static bool ask_bridge(struct terminal *terminal, const struct json *pod, const 
     *ret_missing = terminal_missing(terminal, &found[0]);
     if (replica) {
         replica_page_read(terminal, replica,
-                          arena_printf(&terminal->arena, "/debug/why?pod=%s%%2F%s",
+                          arena_printf(&terminal->arena, "/debug/why?pod=%s%%2F%s%s",
                                        terminal_escape(terminal, str_of(ns)),
-                                       terminal_escape(terminal, str_of(name))),
+                                       terminal_escape(terminal, str_of(name)), more),
                           BRIDGE_US, ret_decision);
         *ret_missing = terminal_missing(terminal, ret_decision);
     } else if (!(*ret_missing)[0]) {
@@ -113,7 +116,7 @@ static int tell_pod(struct terminal *terminal, struct why_facts *facts, const ch
     if (decided->doc) {
         facts->decision = json_get(fetch_root(decided), "decision");
     } else if (is_bridged(facts->pod)) {
-        if (!ask_bridge(terminal, facts->pod, ns, name, &decision, &facts->no_decision))
+        if (!ask_bridge(terminal, facts->pod, ns, name, "", &decision, &facts->no_decision))
             say_both(terminal, facts, decided, &decision);
         facts->decision = fetch_root(&decision);
     }
@@ -249,4 +252,102 @@ const struct terminal_command terminal_why = {
     .flags = why_flags,
     .run = run_why,
     .help = write_help,
+};
+
+/* ---- what-if ---- */
+
+static const struct flag what_if_flags[] = {
+    TERMINAL_NAMESPACE,
+    { "timelimit", FLAG_TEXT, TERMINAL_AT(time_limit), "", "such as 90m or 2h" },
+    { "cpus", FLAG_TEXT, TERMINAL_AT(cpus), "", "of each pod" },
+    { "partition", FLAG_TEXT, TERMINAL_AT(partition), "", "of Slurm" },
+    TERMINAL_FLAGS,
+};
+
+/* As a query of the bridge; NULL: a flag cannot be read. */
+static const char *change_of(struct terminal *terminal)
+{
+    const struct terminal_flags *flags = &terminal->flags;
+    int64_t nanos = 0, cpus = 0;
+    auto_buf struct buf query;
+
+    buf_init(&query, 1024);
+    if (flags->time_limit[0] && (duration_parse(str_of(flags->time_limit), &nanos, NULL) < 0 ||
+                                 nanos < INT64_C(60000000000)))
+        return NULL;
+    if (flags->cpus[0] && str_to_i64(str_of(flags->cpus), 1, INT32_MAX, &cpus, NULL) < 0)
+        return NULL;
+    if (nanos > 0)
+        buf_printf(&query, "&timelimit=%" PRId64, nanos / INT64_C(60000000000));
+    if (cpus > 0)
+        buf_printf(&query, "&cpus=%" PRId64, cpus);
+    if (flags->partition[0])
+        buf_printf(&query, "&partition=%s", terminal_escape(terminal, str_of(flags->partition)));
+    return query.len > 0 ? arena_strdup(&terminal->arena, buf_text(&query)) : NULL;
+}
+
+static int tell_start(struct terminal *terminal, const struct json *answer, const char *missing)
+{
+    struct arena *arena = &terminal->arena;
+    int64_t now_s = terminal->show.now_s;
+    int64_t start_s = text_seconds(json_str(json_get(answer, "start")));
+    int64_t after = json_i64_or(json_get(answer, "after"), 0);
+
+    if (!json_exists(answer))
+        return terminal_fail(terminal, TERMINAL_FAILED,
+                             missing[0]
+                                 ? missing
+                                 : "nobody can say: the pod has a place, slurmctld was asked "
+                                   "a moment ago, or the bridge has no agent");
+    if (terminal->flags.is_json)
+        json_write(answer, &terminal->out);
+    else if (start_s == 0)
+        buf_printf(&terminal->out, "it would not start: %s",
+                   text_plain(arena, json_str(json_get(answer, "error"))));
+    else
+        buf_printf(&terminal->out, "about %s UTC (in %s) on %s", text_clock(arena, now_s, start_s),
+                   text_age(arena, start_s > now_s ? start_s : now_s, now_s),
+                   text_plain(arena, json_str(json_get(answer, "nodes"))));
+    if (!terminal->flags.is_json && after > 0)
+        buf_printf(&terminal->out, ", after job %" PRId64, after);
+    buf_add_char(&terminal->out, '\n');
+    return terminal_print(terminal);
+}
+
+/* Through the bridge: it knows the job of the pod, and what the change is there. */
+static int run_what_if(struct terminal *terminal, int count, char **words)
+{
+    struct str kind, name = str_of(count == 1 ? words[0] : "");
+    const char *ns = terminal_namespace(terminal), *change = change_of(terminal), *missing = "";
+    struct fetch pod = { .request = { KUBE_GET, &kube_pods, ns,
+                                      .timeout_us = TERMINAL_ANSWER_US } };
+    struct fetch decision = { .path = NULL };
+    int code;
+
+    (void)str_cut(name, '/', &kind, &name);
+    if (name.len == 0 || !change)
+        return terminal_fail(
+            terminal, TERMINAL_USAGE,
+            "wants POD and one of --timelimit, --cpus and --partition; see --help");
+    pod.request.name = name.at;
+    terminal_fetch(terminal, &pod, 1);
+    if (!fetch_root(&pod)) {
+        code = terminal_refuse(terminal, &pod, "pod");
+    } else {
+        (void)ask_bridge(terminal, fetch_root(&pod), ns, name.at, change, &decision, &missing);
+        code = tell_start(terminal, json_get(fetch_root(&decision), "whatIf"), missing);
+    }
+    fetch_done(&decision, 1);
+    fetch_done(&pod, 1);
+    return code;
+}
+
+const struct terminal_command terminal_what_if = {
+    .name = "what-if",
+    .words = "POD ",
+    .what = "tells when a pod that waits would start with another time limit, size or partition; "
+            "changes nothing",
+    .kinds = "",
+    .flags = what_if_flags,
+    .run = run_what_if,
 };

@@ -23,6 +23,7 @@ enum { TERMINAL_ANSWER_US = 10 * 1000000 };
 struct terminal_flags {
     const char *partition, *user, *ns, *output, *color, *kubeconfig, *context;
     const char *reason, *only, *fail_on, *takeover, *from;
+    const char *time_limit, *cpus; /* of what-if */
     bool no_headers, exit_code, list, client;
     bool is_json; /* of output */
 };
@@ -66,8 +67,8 @@ struct terminal_command {
     bool may_lack_api;             /* it runs, and says what it cannot */
 };
 
-extern const struct terminal_command terminal_queue, terminal_nodes, terminal_why, terminal_doctor,
-    terminal_drain, terminal_resume, terminal_version;
+extern const struct terminal_command terminal_queue, terminal_nodes, terminal_why, terminal_what_if,
+    terminal_doctor, terminal_drain, terminal_resume, terminal_version;
 
 int terminal_run(const struct terminal_command *command, int argc, char **argv);
 

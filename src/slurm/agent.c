@@ -13,6 +13,7 @@ enum {
     LONGEST_PAUSE_US = 15000000,
     MAX_PING = 64 << 10,
     MAX_COMPLETE = 512,
+    WILL_RUN_US = 1000000, /* somebody waits for it */
 };
 
 static void send_ping(void *context);
@@ -165,9 +166,9 @@ struct slurm_call *slurm_job_complete(struct slurm_client *client, int64_t id, c
 struct slurm_call *slurm_will_run(struct slurm_client *client, struct str body, slurm_done done,
                                   void *context)
 {
-    const struct slurm_request request = { .verb = SLURM_POST,
-                                           .endpoint = SLURM_WILL_RUN,
-                                           .body = body };
+    const struct slurm_request request = {
+        .verb = SLURM_POST, .endpoint = SLURM_WILL_RUN, .body = body, .timeout_us = WILL_RUN_US
+    };
 
     return slurm_send(client, &request, done, context);
 }

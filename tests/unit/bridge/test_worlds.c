@@ -195,7 +195,7 @@ static void check_why(const struct json *root, const struct bridge_world *world,
 
     buf_init(&out, MAX_PLAN);
     if (json_get(root, "why"))
-        why_write(world, kube_pod_of(pod), NULL, arena, &out);
+        why_write(world, kube_pod_of(pod), NULL, NULL, false, arena, &out);
     while (json_next_item(&iter, &part))
         if (!strstr(buf_text(&out), json_str(part).at))
             fail_msg("why has no %s: %s", json_str(part).at, buf_text(&out));

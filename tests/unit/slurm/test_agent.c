@@ -1,6 +1,7 @@
 /* test_agent.c - two addresses: what goes to the agent, and what slurmrestd is asked after all. */
 #include "slurm/agent.h"
 #include "slurm/submit.h"
+#include "slurm/what_if.h"
 #include "world.h"
 
 #define PING     "/agent/v1/ping"
@@ -352,7 +353,7 @@ static void what_only_it_can_do_waits_until_it_has_time(void **state)
     fake_answer(two.agent, "POST", "/agent/v1/will-run",
                 (struct fake_answer){ .status = 503, .times = FAKE_ALWAYS });
     slurm_will_run(two.world->client, STR("{\"job_id\":7}"), world_done, two.world);
-    assert_int_equal(ends(15 * SECOND_US), SLURM_UNAVAILABLE);
+    assert_int_equal(ends(2 * SECOND_US), SLURM_UNAVAILABLE);
     assert_true(two.world->answer.error.nothing_done);
 }
 
@@ -375,6 +376,68 @@ static void its_token_lasts_longer_than_one_that_we_sign(void **state)
     world_client(two.world, NULL);
     assert_true(with_us >= 60 * SECOND_US);
     assert_true(slurm_submit_fence_us(two.world->client, 10) < 60 * SECOND_US);
+}
+
+/* ---- when would it start ---- */
+
+static void count_done(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+static void starts(const char *body)
+{
+    fake_answer(two.agent, "POST", "/agent/v1/will-run",
+                (struct fake_answer){ .status = 200, .body = body });
+}
+
+static void questions_are_asked_one_after_the_other(void **state)
+{
+    struct slurm_what_ifs ifs = { .soon = 100 };
+    unsigned done = 0;
+
+    (void)state;
+    pings(UP, FAKE_ALWAYS);
+    run_for(1);
+    for (unsigned i = 0; i < SLURM_WHAT_IFS; i++)
+        assert_true(slurm_what_if_add(&ifs, i ? "timelimit 30" : "", STR("{\"job_id\":7}")));
+    assert_false(slurm_what_if_add(&ifs, "one too many", STR("{}")));
+    starts("{\"errors\":[],\"start_time\":5000,\"nodes\":\"n[1-2]\"}");
+    fake_answer(two.agent, "POST", "/agent/v1/will-run",
+                (struct fake_answer){
+                    .status = 422,
+                    .body = "{\"errors\":[{\"error_number\":2051,\"error\":\"time limit\"}]}" });
+    starts("{\"errors\":[],\"start_time\":4000,\"nodes\":\"n3\"}");
+    starts("{\"errors\":[],\"start_time\":3000,\"nodes\":\"n3\"}");
+    starts("{\"errors\":[],\"start_time\":2000,\"nodes\":\"n3\"}");
+    slurm_what_ifs_ask(&ifs, two.world->client, count_done, &done);
+    run_for(1000);
+    assert_int_equal(done, 1);
+    assert_int_equal(ifs.at[0].start_time, 5000);
+    assert_string_equal(ifs.at[0].nodes, "n[1-2]");
+    assert_true(ifs.at[1].is_answered && ifs.at[1].start_time == 0);
+    assert_non_null(strstr(ifs.at[1].error, "time limit"));
+    assert_int_equal(ifs.at[2].start_time, 4000);
+    assert_int_equal(ifs.at[4].start_time, 2000);
+    slurm_what_ifs_done(&ifs);
+}
+
+static void what_starts_soon_needs_no_other_question(void **state)
+{
+    struct slurm_what_ifs ifs = { .soon = 6000 };
+    unsigned done = 0;
+
+    (void)state;
+    pings(UP, FAKE_ALWAYS);
+    run_for(1);
+    (void)slurm_what_if_add(&ifs, "", STR("{\"job_id\":7}"));
+    (void)slurm_what_if_add(&ifs, "cpus 1", STR("{\"job_id\":7}"));
+    starts("{\"errors\":[],\"start_time\":5000,\"nodes\":\"n1\"}");
+    slurm_what_ifs_ask(&ifs, two.world->client, count_done, &done);
+    run_for(1000);
+    assert_int_equal(done, 1);
+    assert_false(ifs.at[1].is_answered);
+    slurm_what_ifs_done(&ifs);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -400,6 +463,8 @@ int main(void)
         TEST(what_only_it_can_do_waits_until_it_has_time),
         TEST(what_it_refuses_for_good_ends_at_once),
         TEST(its_token_lasts_longer_than_one_that_we_sign),
+        TEST(questions_are_asked_one_after_the_other),
+        TEST(what_starts_soon_needs_no_other_question),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
