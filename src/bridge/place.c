@@ -287,8 +287,6 @@ static int64_t due_read(const struct situation *s)
  * then. */
 static int64_t due_whole_record(const struct situation *s)
 {
-    if (s->bound.lacks_node)
-        return 5 * SECOND_US;
     return s->unit->job->start_time > 0 ? 0 : CALM_US;
 }
 

@@ -18,6 +18,7 @@
 
 enum {
     SECOND_US = 1000000,
+    UNKNOWN_US = 5 * SECOND_US,
     CLOCKS_US = 2 * SECOND_US, /* that those of slurmctld and ours differ by unmeasured */
 };
 
@@ -205,11 +206,12 @@ static void look_at_job(const struct bridge_world *world, const struct unit *uni
 void bound_look(const struct bridge_world *world, const struct unit *unit, struct arena *arena,
                 struct bound_facts *ret_bound)
 {
+    bool may_rebook = !unit->job || job_phase(unit->job) == JOB_WAITS;
     struct bound_facts *bound = ret_bound;
 
     *bound = (struct bound_facts){
         .ended = arena_alloc_array(arena, unit->member_count + 1, sizeof(*bound->ended)),
-        .nodes = unit_nodes(world, unit, arena),
+        .nodes = may_rebook ? unit_nodes(world, unit, arena) : "",
     };
     if (unit->job)
         look_at_job(world, unit, arena, bound);
@@ -217,9 +219,6 @@ void bound_look(const struct bridge_world *world, const struct unit *unit, struc
     for (unsigned i = 0; !unit->job && i < unit->jobs.bound_ended_count; i++)
         if (!was_given_up(world, unit, unit->jobs.bound_ended[i]))
             find_ended(world, unit, unit->jobs.bound_ended[i], arena, bound);
-    for (unsigned i = 0; i < unit->member_count; i++)
-        bound->lacks_node |=
-            unit->members[i].stage == POD_BOUND && !slurm_name_of(world, unit->members[i].pod)[0];
 }
 
 /* ---- what is done ---- */
@@ -265,6 +264,7 @@ void plan_keep_bound(const struct bridge_world *world, const struct unit *unit,
         } else if (!slurm_name_of(world, pod)[0]) {
             plan_slurm_look(plan, unit->job);
             plan_wait(plan, "its node %s is not known", pod->node_name);
+            plan_look_again(plan, UNKNOWN_US);
         } else if (assigned_by(world, unit->job, &bound->job_nodes.required, member)) {
             end_pod(world, pod, plan, unit->job);
         } else { /* bound by a job that slurmctld lost: it asks for one of its own */

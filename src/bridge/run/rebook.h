@@ -22,11 +22,11 @@ struct ended_member {
 
 struct bound_facts {
     struct job_nodes job_nodes;
-    const char *nodes; /* the Slurm names of the nodes that the pods use, folded */
+    const char *nodes; /* the Slurm names of the nodes that the pods use, folded; "" while the job
+                          runs */
     bool is_on_nodes;  /* the unit's job requires just these */
     bool is_stray;     /* the unit's job is not the job of these pods */
     bool is_requeued;  /* the unit's job waits again after it had run */
-    bool lacks_node;   /* a pod is bound to a node that is not known */
     struct ended_member *ended;
     unsigned ended_count;
 };
