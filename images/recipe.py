@@ -83,6 +83,7 @@ class Recipe:
     ports: list[int] = field(default_factory=list)
     remove: list[str] = field(default_factory=list)
     strip: list[str] = field(default_factory=list)
+    slurm: str = ""  # the one version of Slurm for which there is such an image
     keep: list[str] = field(default_factory=list)
     users: list[User] = field(default_factory=list)
     dirs: list[Dir] = field(default_factory=list)
@@ -114,8 +115,9 @@ def tool(name: str) -> str:
 
 
 def titles() -> list[str]:
-    """Every recipe there is, bases first."""
+    """Every recipe that there is for this version of Slurm, bases first."""
     found = sorted(path.parent.name for path in IMAGES.glob("*/recipe"))
+    found = [title for title in found if load(title).slurm in ("", versions()["SLURM_VERSION"])]
     return sorted(found, key=lambda title: bool(load(title).base))
 
 

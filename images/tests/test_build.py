@@ -27,6 +27,12 @@ def test_every_recipe_loads_and_its_parts_exist(title: str) -> None:
     assert all(recipes.program_sources(program) for program in item.programs)
 
 
+def test_an_image_for_one_slurm_is_left_out_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "agent" in recipes.titles()
+    monkeypatch.setenv("SLINC_SLURM_VERSION", "25.11")
+    assert "agent" not in recipes.titles() and "slurmctld" in recipes.titles()
+
+
 def test_bases_come_first() -> None:
     assert EVERY.index("base") < min(EVERY.index(t) for t in EVERY if recipes.load(t).base)
 
