@@ -26,8 +26,9 @@ struct keys_work {
 struct keys_flags {
     struct process_flags process;
     const char *ns, *release, *release_ns, *labels;
-    const char *slurm_secret, *slurm_annotations, *jwt_secret, *jwt_annotations, *protect;
-    const char *mark_secret;
+    const char *slurm_secret, *slurm_key, *slurm_annotations;
+    const char *jwt_secret, *jwt_key, *jwt_annotations;
+    const char *protect, *mark_secret;
     bool delete;
     struct keys_work work;
 };
@@ -40,8 +41,10 @@ static const struct flag flags[] = {
     { "release-namespace", FLAG_TEXT, AT(release_ns), "", "of the release; else --namespace" },
     { "labels", FLAG_TEXT, AT(labels), "{}", "of Secrets that are made, as JSON" },
     { "slurm-secret", FLAG_TEXT, AT(slurm_secret), "", "the Secret with slurm.key, to be made" },
+    { "slurm-key", FLAG_TEXT, AT(slurm_key), "slurm.key", "the key in that Secret" },
     { "slurm-annotations", FLAG_TEXT, AT(slurm_annotations), "{}", "of that Secret, as JSON" },
     { "jwt-secret", FLAG_TEXT, AT(jwt_secret), "", "the Secret with jwt.key, to be made" },
+    { "jwt-key", FLAG_TEXT, AT(jwt_key), "jwt.key", "the key in that Secret" },
     { "jwt-annotations", FLAG_TEXT, AT(jwt_annotations), "{}", "of that Secret, as JSON" },
     { "mark-secret", FLAG_TEXT, AT(mark_secret), "",
       "the Secret with mark.key, which proves whose a job is, to be made" },
@@ -89,13 +92,13 @@ static int read_flags(void *flag_values, struct err *err)
         result =
             add_secret(ret,
                        (struct keys_secret){ .name = values->slurm_secret,
-                                             .file = "slurm.key",
+                                             .file = values->slurm_key,
                                              .annotations = json_root(ret->slurm_annotations) },
                        err);
     if (values->jwt_secret[0])
         result = add_secret(ret,
                             (struct keys_secret){ .name = values->jwt_secret,
-                                                  .file = "jwt.key",
+                                                  .file = values->jwt_key,
                                                   .annotations = json_root(ret->jwt_annotations) },
                             err);
     if (result == 0 && values->mark_secret[0])

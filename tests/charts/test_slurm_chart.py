@@ -455,8 +455,8 @@ def test_the_chart_names_the_images_that_are_built() -> None:
 
 def test_the_program_knows_every_flag_that_the_chart_gives_it() -> None:
     shown = subprocess.run([BUILD / "src/cmd/slinc", "keys", "--help"], text=True, capture_output=True, check=True).stdout
-    given = set(re.findall(r"^ +- '?(--[a-z-]+)", template(*sets("slurmKey.annotations.a=b", "jwtKey.create=false")), re.M))
-    assert {"--slurm-secret", "--slurm-annotations", "--protect", "--delete", "--labels"} <= given
+    given = set(re.findall(r"^ +- '?(--[a-z-]+)", template(*sets("slurmKey.annotations.a=b", "slurmKey.secretRef.key=k", "jwtKey.create=false")), re.M))
+    assert {"--slurm-secret", "--slurm-key", "--slurm-annotations", "--protect", "--delete", "--labels"} <= given
     assert given - set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) == set()
 
 

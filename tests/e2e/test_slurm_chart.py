@@ -104,6 +104,16 @@ def test_keys_stay_after_an_uninstall_that_was_asked_to_keep_them(release: Relea
     wait_for("nothing is left", 30, lambda: not release.left(), hint=lambda: str(release.left()))
 
 
+def test_a_key_is_made_under_the_names_that_the_values_give(release: Release) -> None:
+    release.apply("install", "slurmKey.secretRef.name=site-auth", "slurmKey.secretRef.key=auth.key", "slurmKey.annotations.owner=hpc")
+    made = release.api.get(release.core("secrets", "site-auth"))
+    assert made["immutable"] and made["metadata"]["annotations"]["owner"] == "hpc"
+    assert len(release.secret("site-auth", "auth.key")) == 1024 and release.keys().keys() == {"slurm-auth-jwt"}
+    assert release.api.get(release.path("controllers", "slurm"))["spec"]["slurmKeyRef"] == {"name": "site-auth", "key": "auth.key"}
+    release.uninstall()
+    wait_for("nothing is left", 30, lambda: not release.left(), hint=lambda: str(release.left()))
+
+
 def test_keys_of_the_user_are_neither_made_nor_marked_nor_deleted(release: Release) -> None:
     made = release.api.post(release.core("secrets"), {"metadata": {"name": "slurm-auth-slurm"}, "stringData": {"slurm.key": "mine"}})
     release.apply("install", "jwtKey.create=false")
