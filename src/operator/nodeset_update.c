@@ -3,7 +3,7 @@
  *
  * RollingUpdate   those that are not healthy and run no job at once, of the others as many as
  *                 spec.updateStrategy lets be unavailable; what is missing or not available for
- *                 another reason counts.
+ *                 another reason counts. None below rollingUpdate.fromOrdinal.
  * ScheduledUpdate those that are not healthy and run no job at once, the others while their node is
  *                 in the maintenance that the operator reserved.
  * OnDelete        none.
@@ -120,13 +120,16 @@ static void choose_rolling(struct nodeset *nodeset)
 {
     struct worker **old =
         arena_alloc_array(nodeset->sync.plan->arena, nodeset->count + 1, sizeof(struct worker *));
+    int64_t from = nodeset->is_daemonset ? INT64_MIN
+                                         : spec_number(nodeset->sync.object,
+                                                       "updateStrategy.rollingUpdate.fromOrdinal");
     size_t count = 0;
     int64_t left;
 
     for (size_t i = 0; i < nodeset->count; i++) {
         struct worker *worker = &nodeset->workers[i];
 
-        if (!is_candidate(worker))
+        if (!is_candidate(worker) || (worker->ordinal < from && worker->mark != CAUSE_UPDATE))
             continue;
         if (goes_at_once(worker))
             worker->cause = CAUSE_UPDATE;

@@ -171,6 +171,9 @@ const struct spec_field spec_nodeset[] = {
     CHECKED("updateStrategy.rollingUpdate.maxUnavailable", "amount", "\"25%\"", AS_IS,
             "Number or percentage of pods that may be unavailable.", admit_max_unavailable,
             "it is less than 1, `0%`, or no number"),
+    FIELD("updateStrategy.rollingUpdate.fromOrdinal", "count", NULL, AS_IS,
+          "Workers with a lower ordinal are not replaced: a change can be tried on the last ones. "
+          "Scaling mode StatefulSet only."),
     FIELD("updateStrategy.scheduledUpdate", "object", NULL, AS_IS,
           "The reservation for a scheduled update."),
     CHECKED("updateStrategy.scheduledUpdate.startTime", "time", NULL, AS_IS,
