@@ -38,6 +38,11 @@ int str_cmp(struct str a, struct str b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
+int str_compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 bool str_starts(struct str s, struct str prefix)
 {
     return s.len >= prefix.len && str_eq(str_sub(s, 0, prefix.len), prefix);

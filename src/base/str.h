@@ -27,8 +27,9 @@ static inline struct str str_of(const char *text) /* NULL gives the empty string
 
 bool str_eq(struct str a, struct str b);
 bool str_is(struct str s, const char *text);
-bool str_eq_nocase(struct str a, struct str b); /* a to z and A to Z are the same letters */
-int str_cmp(struct str a, struct str b);        /* bytes, as memcmp; shorter first */
+bool str_eq_nocase(struct str a, struct str b);      /* a to z and A to Z are the same letters */
+int str_cmp(struct str a, struct str b);             /* bytes, as memcmp; shorter first */
+int str_compare_texts(const void *a, const void *b); /* of two const char *, for qsort */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 struct str str_sub(struct str s, size_t from, size_t to); /* clamped */

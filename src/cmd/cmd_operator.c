@@ -6,11 +6,11 @@
 #include "cmd/definitions.h"
 #include "cmd/flags.h"
 #include "cmd/process.h"
+#include "codec/sshkey.h"
 #include "engine/engine_metrics.h"
 #include "engine/run.h"
 #include "io/http_client.h"
 #include "operator/admit.h"
-#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/operator.h"
 #include "operator/spec.h"
@@ -264,7 +264,7 @@ int cmd_host_keys(int argc, char **argv)
     (void)argc;
     (void)argv;
     buf_init(&keys, 1 << 20);
-    if (host_keys_make(&keys, &err) < 0) {
+    if (sshkey_make_host(&keys, &err) < 0) {
         (void)fprintf(stderr, "slinc host-keys: %s\n", err.text);
         return RUN_FAILED;
     }

@@ -1,7 +1,9 @@
 /* sshkey.c - OpenSSH's format of keys, around OpenSSL's. */
 #include "codec/sshkey.h"
 
+#include "base/mem.h"
 #include "codec/base64.h"
+#include "codec/json.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -195,4 +197,47 @@ int sshkey_make(enum sshkey_type type, struct buf *ret_private, struct buf *ret_
     EVP_PKEY_free(key);
     return result < 0 ? err_set(err, ERR_BUG, "OpenSSL cannot make a %s key", key_rows[type].name)
                       : 0;
+}
+
+/* ---- the keys of a host ---- */
+
+const char *const sshkey_host_files[] = {
+    "ssh_host_rsa_key",
+    "ssh_host_rsa_key.pub",
+    "ssh_host_ed25519_key",
+    "ssh_host_ed25519_key.pub",
+    "ssh_host_ecdsa_key",
+    "ssh_host_ecdsa_key.pub",
+    NULL,
+};
+
+static void put_file(struct json_build *build, struct json_mut *data, const char *name,
+                     struct str text)
+{
+    auto_buf struct buf value;
+
+    buf_init(&value, 2 * SSHKEY_MAX_TEXT);
+    base64_encode(text, 0, &value);
+    json_put_text(build, data, name, buf_text(&value));
+}
+
+int sshkey_make_host(struct buf *ret_json, struct err *err)
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct json_mut *data = json_new_object(build);
+    int result = 0;
+
+    for (int type = SSHKEY_RSA; type <= SSHKEY_ECDSA && result == 0; type++) {
+        struct buf private, public;
+
+        buf_init(&private, SSHKEY_MAX_TEXT);
+        buf_init(&public, SSHKEY_MAX_TEXT);
+        result = sshkey_make((enum sshkey_type)type, &private, &public, err);
+        put_file(build, data, sshkey_host_files[2 * type], buf_str(&private));
+        put_file(build, data, sshkey_host_files[2 * type + 1], buf_str(&public));
+        mem_free_secret(private.data, private.len);
+        buf_done(&public);
+    }
+    json_mut_write(data, ret_json);
+    return result;
 }

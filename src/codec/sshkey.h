@@ -16,4 +16,10 @@ enum { SSHKEY_MAX_TEXT = 16 << 10 };
 int sshkey_make(enum sshkey_type type, struct buf *ret_private, struct buf *ret_public,
                 struct err *err);
 
+/* The names of the files of a host, NULL at the end; every second one is public. */
+extern const char *const sshkey_host_files[];
+
+/* A key of each type under these names, as a JSON object with base64 values. */
+int sshkey_make_host(struct buf *ret_json, struct err *err);
+
 #endif

@@ -106,13 +106,6 @@ void accounting_plan(const struct operator_world *world, const struct kube_objec
         { "Config", plan_config },
         { "StatefulSet", plan_statefulset },
     };
-    auto_json_build struct json_build *build = json_build_new();
-    struct sync sync = { .world = world,
-                         .object = accounting,
-                         .spec = operator_spec(accounting),
-                         .plan = plan,
-                         .build = build };
 
-    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
-    plan_status(&sync);
+    sync_plan(world, accounting, plan, steps, sizeof(steps) / sizeof(steps[0]), plan_status);
 }

@@ -1,6 +1,7 @@
 /* accounting_build.c - slurmdbd.conf and the children of an Accounting, as they should be. */
 #include "codec/base64.h"
 #include "codec/slurmconf.h"
+#include "codec/slurmconf_merge.h"
 #include "operator/accounting.h"
 #include "operator/build.h"
 #include "operator/hashes.h"
@@ -72,7 +73,7 @@ static int write_storage(struct conf *conf, const struct json *storage, struct s
     const char *number = arena_printf(arena, "%lld", (long long)(port > 0 ? port : 3306));
     int result;
 
-    slurm_conf_section(conf->out, "STORAGE");
+    conf_section(conf->out, "STORAGE");
     if ((result = conf_option(conf, "StorageType", STR("accounting_storage/mysql"), err)) < 0 ||
         (result = conf_option(conf, "StorageHost", json_str(json_get(storage, "host")), err)) < 0 ||
         (result = conf_option(conf, "StoragePort", str_of(number), err)) < 0 ||
@@ -102,11 +103,11 @@ int accounting_conf(const struct operator_world *world, const struct kube_object
     conf_begin(&conf, out);
     if ((result = read_password(world, accounting, &password, err)) < 0)
         return result;
-    slurm_conf_section(out, "GENERAL");
+    conf_section(out, "GENERAL");
     (void)conf_option(&conf, "DbdHost", str_of(host), NULL);
     (void)conf_option(&conf, "DbdPort", STR("6819"), NULL);
     (void)conf_option(&conf, "SlurmUser", STR("slurm"), NULL);
-    slurm_conf_section(out, "PLUGINS & PARAMETERS");
+    conf_section(out, "PLUGINS & PARAMETERS");
     (void)conf_option(&conf, "AuthType", STR("auth/slurm"), NULL);
     (void)conf_option(&conf, "AuthAltTypes", STR("auth/jwt"), NULL);
     (void)conf_option(&conf, "AuthAltParameters", str_of(keys), NULL);
@@ -114,13 +115,13 @@ int accounting_conf(const struct operator_world *world, const struct kube_object
     if ((result = write_storage(&conf, json_get(spec, "storageConfig"), buf_str(&password), arena,
                                 err)) < 0)
         return result;
-    slurm_conf_section(out, "LOGGING");
+    conf_section(out, "LOGGING");
     (void)conf_option(&conf, "LogFile", STR("/dev/null"), NULL);
     if (extra.len > 0) {
-        slurm_conf_section(out, "EXTRA CONFIG");
+        conf_section(out, "EXTRA CONFIG");
         buf_add_str(out, extra);
         buf_add_char(out, '\n');
-        if ((result = slurm_conf_merged(rows, 2, extra, arena, out, err)) < 0)
+        if ((result = conf_merged(rows, 2, extra, arena, out, err)) < 0)
             return result;
     }
     return conf_end(&conf, err);

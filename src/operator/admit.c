@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "engine/admission.h"
-#include "operator/admit_reads.h"
 #include "operator/kinds.h"
 #include "operator/names.h"
 
@@ -70,7 +69,7 @@ static const char *answer_check(const struct admission_request *request,
     return answer.code == 0 ? "allowed" : "refused";
 }
 
-struct webhook_answer operator_admit_review(const char *kind, struct str body, admit_find find,
+struct webhook_answer operator_admit_review(const char *kind, struct str body, review_find find,
                                             void *find_context, struct buf *out)
 {
     struct webhook_answer answer = { .status = 200, .result = "allowed" };
@@ -114,7 +113,7 @@ struct hook {
 };
 
 struct operator_admit {
-    struct admit_reads *reads;
+    struct review_reads *reads;
     struct hook hooks[MAX_HOOKS];
     struct webhook_path paths[MAX_HOOKS];
     unsigned count;
@@ -125,7 +124,8 @@ static struct webhook_answer review(void *context, struct str body, struct buf *
 {
     const struct hook *hook = context;
 
-    return operator_admit_review(hook->kind->kind, body, admit_reads_find, hook->admit->reads, out);
+    return operator_admit_review(hook->kind->kind, body, review_reads_find, hook->admit->reads,
+                                 out);
 }
 
 /* "/validate-slinky-slurm-net-v1beta1-controller": the webhooks of all charts name it so. */
@@ -156,7 +156,7 @@ int operator_admit_new(const struct operator_admit_options *options,
                                       .is_needed = options->is_needed };
     int result;
 
-    admit->reads = admit_reads_new(options->client);
+    admit->reads = review_reads_new(options->client);
     for (size_t i = 0; i < operator_kind_count && admit->count < MAX_HOOKS; i++)
         if (strcmp(operator_kinds[i].kind->resource->group, OPERATOR_GROUP) == 0)
             add_hook(admit, operator_kinds[i].kind->resource);
@@ -174,7 +174,7 @@ void operator_admit_free(struct operator_admit *admit)
     if (!admit)
         return;
     webhook_server_free(admit->server);
-    admit_reads_free(admit->reads);
+    review_reads_free(admit->reads);
     mem_free(admit);
 }
 

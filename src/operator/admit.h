@@ -34,7 +34,7 @@ extern const struct metric_family operator_admit_metrics[];
 extern const size_t operator_admit_metric_count;
 
 /* The answer to one review: bytes in, bytes out. Never fails, whatever the bytes. */
-struct webhook_answer operator_admit_review(const char *kind, struct str body, admit_find find,
+struct webhook_answer operator_admit_review(const char *kind, struct str body, review_find find,
                                             void *find_context, struct buf *out);
 
 #endif

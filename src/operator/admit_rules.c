@@ -217,19 +217,19 @@ void admit_config_files(struct admit_check *check, const struct json *value)
         }
         switch (
             check->find(check->find_context, check->uid, &kube_configmaps, check->ns, name, &map)) {
-        case ADMIT_EXISTS:
+        case REVIEW_EXISTS:
             check_files(check, i, name, json_get(map, "data"));
             break;
-        case ADMIT_ABSENT:
+        case REVIEW_ABSENT:
             admit_deny(check,
                        "spec.configFileRefs[%u].name: ConfigMap " STR_FMT
                        " does not exist in namespace " STR_FMT,
                        i, STR_ARG(shown(name)), STR_ARG(check->ns));
             break;
-        case ADMIT_NOT_READ_YET:
+        case REVIEW_NOT_READ_YET:
             check->is_early = true;
             break;
-        case ADMIT_CANNOT_BE_READ:
+        case REVIEW_CANNOT_BE_READ:
             break;
         }
     }
@@ -256,18 +256,18 @@ static void check_shared_claim(struct admit_check *check)
         return;
     switch (check->find(check->find_context, check->uid, &kube_volume_claims, check->ns, name,
                         &claim)) {
-    case ADMIT_EXISTS:
+    case REVIEW_EXISTS:
         if (!has_mode(claim, "ReadWriteMany"))
             admit_deny(check,
                        "spec.persistence.existingClaim: PersistentVolumeClaim " STR_FMT
                        " is not ReadWriteMany, which spec.ha needs",
                        STR_ARG(shown(name)));
         break;
-    case ADMIT_NOT_READ_YET:
+    case REVIEW_NOT_READ_YET:
         check->is_early = true;
         break;
-    case ADMIT_ABSENT:
-    case ADMIT_CANNOT_BE_READ:
+    case REVIEW_ABSENT:
+    case REVIEW_CANNOT_BE_READ:
         break;
     }
 }

@@ -10,22 +10,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "codec/json.h"
-#include "kube/resource.h"
+#include "engine/review_reads.h"
 
 enum { ADMIT_MAX_FINDINGS = 32 };
-
-/* What is known of an object that a custom resource names. */
-enum admit_known {
-    ADMIT_EXISTS,
-    ADMIT_ABSENT,
-    ADMIT_NOT_READ_YET,  /* the review is to be repeated */
-    ADMIT_CANNOT_BE_READ /* which is no reason to refuse anything */
-};
-
-/* uid: of the review, so that each review sees the cluster as it is at its own time. */
-typedef enum admit_known (*admit_find)(void *context, struct str uid,
-                                       const struct kube_resource *resource, struct str ns,
-                                       struct str name, const struct json **ret_object);
 
 struct admit_findings {
     struct str at[ADMIT_MAX_FINDINGS];
@@ -38,7 +25,7 @@ struct admit_check {
     struct str ns, name;
     const struct json *object, *old; /* old: NULL when the object is created */
     struct arena *arena;             /* of the texts */
-    admit_find find;
+    review_find find;
     void *find_context;
     /* what was found */
     struct admit_findings mistyped; /* values of the wrong type: the object cannot be read */

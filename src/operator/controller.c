@@ -295,15 +295,8 @@ void controller_plan(const struct operator_world *world, const struct kube_objec
         { "StatefulSet", plan_statefulset }, { "Active", plan_active },
         { "Reconfigure", plan_files },       { "ServiceMonitor", plan_service_monitor },
     };
-    auto_json_build struct json_build *build = json_build_new();
-    struct sync sync = { .world = world,
-                         .object = controller,
-                         .spec = operator_spec(controller),
-                         .plan = plan,
-                         .build = build };
 
-    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
-    plan_status(&sync);
+    sync_plan(world, controller, plan, steps, sizeof(steps) / sizeof(steps[0]), plan_status);
     if (nodeset_partitions_linger(world, plan->arena, controller))
         plan_look_again(plan, LOOK_FOR_JOBS_US); /* job records go without a word */
 }

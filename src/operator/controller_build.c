@@ -189,11 +189,6 @@ struct json_mut *controller_service_monitor(struct json_build *build,
 
 /* ---- the pod ---- */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The ConfigMaps of all lists of references, sorted by name. */
 static void push_user_files(struct json_build *build, const struct controller_input *input,
                             struct json_mut *sources)
@@ -208,7 +203,7 @@ static void push_user_files(struct json_build *build, const struct controller_in
         while (count < MAX_REFS && json_next_item(&refs, &ref))
             names[count++] = json_str(json_get(ref, "name")).at;
     }
-    qsort(names, count, sizeof(names[0]), compare_names);
+    qsort(names, count, sizeof(names[0]), str_compare_texts);
     for (size_t i = 0; i < count; i++)
         json_push(sources, json_format(build, "{'configMap':{'name':%s}}", names[i]));
 }

@@ -6,8 +6,8 @@
 #include "operator/loginset.h"
 
 #include "engine/child.h"
+#include "engine/made_secret.h"
 #include "operator/build.h"
-#include "operator/host_keys.h"
 
 static const char host_keys_suffix[] = "-ssh-host-keys";
 
@@ -36,8 +36,8 @@ static int plan_keys(struct sync *sync, struct err *err)
         return err_set(err, ERR_CONFLICT, "Secret %s exists and is controlled by %s %s", keys->name,
                        keys->owner.kind, keys->owner.name);
     if (!keys)
-        plan_host_keys(
-            sync->plan, sync->object->ns,
+        plan_made_secret(
+            sync->plan, "host keys", sync->object->ns,
             arena_printf(sync->plan->arena, "%s%s", sync->object->name, host_keys_suffix),
             loginset_host_keys(sync->build, sync->object));
     return 0;
@@ -111,13 +111,6 @@ void loginset_plan(const struct operator_world *world, const struct kube_object 
         { "Service", plan_service },
         { "Deployment", plan_deployment },
     };
-    auto_json_build struct json_build *build = json_build_new();
-    struct sync sync = { .world = world,
-                         .object = loginset,
-                         .spec = operator_spec(loginset),
-                         .plan = plan,
-                         .build = build };
 
-    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
-    plan_status(&sync);
+    sync_plan(world, loginset, plan, steps, sizeof(steps) / sizeof(steps[0]), plan_status);
 }

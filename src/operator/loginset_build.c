@@ -1,8 +1,8 @@
 /* loginset_build.c - the children of a LoginSet, as they should be. */
+#include "codec/sshkey.h"
 #include "engine/child.h"
 #include "operator/build.h"
 #include "operator/hashes.h"
-#include "operator/host_keys.h"
 #include "operator/loginset.h"
 #include "operator/names.h"
 #include "operator/scripts.h"
@@ -88,12 +88,12 @@ static struct json_mut *login_mounts(struct json_build *build)
                            " {'name':'sackd-dir','mountPath':'/run/slurm'}]");
     char path[128];
 
-    for (size_t i = 0; i < HOST_KEY_FILES; i++) {
-        (void)snprintf(path, sizeof(path), "/etc/ssh/%s", host_key_files[i]);
+    for (size_t i = 0; sshkey_host_files[i]; i++) {
+        (void)snprintf(path, sizeof(path), "/etc/ssh/%s", sshkey_host_files[i]);
         json_push(mounts, json_format(build,
                                       "{'name':'ssh-host-keys','mountPath':%s,'subPath':%s,"
                                       "'readOnly':true}",
-                                      path, host_key_files[i]));
+                                      path, sshkey_host_files[i]));
     }
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         json_push(mounts,
@@ -106,9 +106,10 @@ static struct json_mut *host_key_items(struct json_build *build)
 {
     struct json_mut *items = json_new_array(build);
 
-    for (size_t i = 0; i < HOST_KEY_FILES; i++)
-        json_push(items, json_format(build, "{'key':%s,'path':%s,'mode':%d}", host_key_files[i],
-                                     host_key_files[i], i % 2 == 0 ? PRIVATE_MODE : PUBLIC_MODE));
+    for (size_t i = 0; sshkey_host_files[i]; i++)
+        json_push(items,
+                  json_format(build, "{'key':%s,'path':%s,'mode':%d}", sshkey_host_files[i],
+                              sshkey_host_files[i], i % 2 == 0 ? PRIVATE_MODE : PUBLIC_MODE));
     return items;
 }
 

@@ -28,11 +28,6 @@ struct wish {                 /* the reservation as it should be */
 
 /* ---- what is wanted ---- */
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool wants_flag(const struct wish *wish, const char *flag)
 {
     for (size_t i = 0; i < wish->flag_count; i++)
@@ -62,7 +57,7 @@ static void read_flags(struct arena *arena, const struct json *list, struct wish
             *c = (char)toupper((unsigned char)*c);
         add_flag(wish, flag);
     }
-    qsort(wish->flags, wish->flag_count, sizeof(wish->flags[0]), compare_texts);
+    qsort(wish->flags, wish->flag_count, sizeof(wish->flags[0]), str_compare_texts);
     for (size_t i = 0; i < wish->flag_count; i++)
         buf_printf(&text, "%s%s", i > 0 ? "," : "", wish->flags[i]);
     wish->flags_text = arena_strdup(arena, buf_text(&text));

@@ -7,12 +7,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "codec/sshkey.h"
 #include "engine/event_action.h"
+#include "engine/made_secret.h"
 #include "engine/watch_set.h"
 #include "kube/event.h"
 #include "kube/kinds.h"
 #include "operator/events.h"
-#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/nodeset_mounted.h"
 #include "operator/plans.h"
@@ -47,7 +48,7 @@ struct slurm_operator {
     struct watch_set *watches;
     struct kube_lease *lease;
     struct engine *engine;
-    struct host_keys *host_keys;
+    struct made_secrets *made_secrets;
     struct slurm_clusters *slurm;  /* NULL: it does not speak to Slurm */
     struct kind_controller *kinds; /* one for each of operator_plans */
 };
@@ -478,8 +479,9 @@ struct slurm_operator *operator_new(const struct operator_links *links,
                                                            .trouble = on_trouble,
                                                            .trouble_context = program,
                                                            .each_alone = true });
-    program->host_keys = host_keys_new(program->client, options->host_keys_program);
-    engine_add_service(program->engine, &action_host_keys, program->host_keys);
+    program->made_secrets = made_secrets_new(&(struct made_secret_options){
+        program->client, options->host_keys_program, "host-keys", sshkey_host_files });
+    engine_add_service(program->engine, &action_made_secret, program->made_secrets);
     program->kinds = mem_alloc_array(operator_plan_count, sizeof(*program->kinds));
     for (unsigned i = 0; i < operator_plan_count; i++)
         add_kind(program, i, options->identity);
@@ -517,7 +519,7 @@ void operator_free(struct slurm_operator *program)
         return;
     watch_set_free(program->watches);
     engine_free(program->engine);
-    host_keys_free(program->host_keys);
+    made_secrets_free(program->made_secrets);
     slurm_clusters_free(program->slurm);
     kube_lease_free(program->lease);
     for (unsigned i = 0; i < operator_plan_count; i++)

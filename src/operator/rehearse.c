@@ -292,10 +292,10 @@ void operator_rehearse(const struct operator_world *world, rehearse_tell tell_on
 
 /* ---- the webhook ---- */
 
-/* An admit_find over the world; what is no kind of the operator is not known. */
-static enum admit_known find_in_world(void *context, struct str uid,
-                                      const struct kube_resource *resource, struct str ns,
-                                      struct str name, const struct json **ret_object)
+/* An review_find over the world; what is no kind of the operator is not known. */
+static enum review_known find_in_world(void *context, struct str uid,
+                                       const struct kube_resource *resource, struct str ns,
+                                       struct str name, const struct json **ret_object)
 {
     const struct rehearsal *rehearsal = context;
     struct kube_cache *cache = operator_world_cache(rehearsal->world, resource->kind);
@@ -303,12 +303,12 @@ static enum admit_known find_in_world(void *context, struct str uid,
 
     (void)uid;
     if (!cache || kube_cache_kind(cache)->size > 0)
-        return ADMIT_CANNOT_BE_READ;
+        return REVIEW_CANNOT_BE_READ;
     found = kube_cache_get(cache, ns.at, name.at);
     if (!found)
-        return ADMIT_ABSENT;
+        return REVIEW_ABSENT;
     *ret_object = operator_tree(found);
-    return ADMIT_EXISTS;
+    return REVIEW_EXISTS;
 }
 
 static void tell_findings(const struct rehearsal *rehearsal, enum rehearsed what,

@@ -60,13 +60,6 @@ void restapi_plan(const struct operator_world *world, const struct kube_object *
         { "Service", plan_service },
         { "Deployment", plan_deployment },
     };
-    auto_json_build struct json_build *build = json_build_new();
-    struct sync sync = { .world = world,
-                         .object = restapi,
-                         .spec = operator_spec(restapi),
-                         .plan = plan,
-                         .build = build };
 
-    sync_run(&sync, steps, sizeof(steps) / sizeof(steps[0]));
-    plan_status(&sync);
+    sync_plan(world, restapi, plan, steps, sizeof(steps) / sizeof(steps[0]), plan_status);
 }

@@ -2,6 +2,7 @@
 #include "operator/slurm_conf.h"
 
 #include "codec/slurmconf.h"
+#include "codec/slurmconf_merge.h"
 #include "operator/build.h"
 #include "operator/gpus.h"
 #include "operator/names.h"
@@ -21,11 +22,6 @@ struct writer {
     struct err *err;
     int result; /* of the first line that could not be written */
 };
-
-void slurm_conf_section(struct buf *out, const char *title)
-{
-    buf_printf(out, "#\n### %s ###\n", title);
-}
 
 static void option(struct writer *writer, const char *key, const char *value)
 {
@@ -66,7 +62,7 @@ static void write_general(struct writer *writer)
     const struct kube_object *controller = writer->in->controller;
     const char *cluster = slurm_cluster_name(writer->arena, controller);
 
-    slurm_conf_section(writer->out, "GENERAL");
+    conf_section(writer->out, "GENERAL");
     option(writer, "ClusterName", cluster);
     option(writer, "SlurmUser", "slurm");
     write_hosts(writer);
@@ -83,7 +79,7 @@ static void write_general(struct writer *writer)
 
 static void write_logging(struct writer *writer)
 {
-    slurm_conf_section(writer->out, "LOGGING");
+    conf_section(writer->out, "LOGGING");
     option(writer, "SlurmctldLogFile", "/var/log/slurm/slurmctld.log");
     option(writer, "SlurmSchedLogFile", "/var/log/slurm/slurmctld.log");
     option(writer, "SlurmdLogFile", "/var/log/slurm/slurmd.log");
@@ -103,7 +99,7 @@ static void write_plugins(struct writer *writer)
 {
     const struct json *spec = operator_spec(writer->in->controller);
 
-    slurm_conf_section(writer->out, "PLUGINS & PARAMETERS");
+    conf_section(writer->out, "PLUGINS & PARAMETERS");
     option(writer, "AuthType", "auth/slurm");
     option(writer, "CredType", "cred/slurm");
     option(writer, "AuthAltTypes", "auth/jwt");
@@ -125,7 +121,7 @@ static void write_accounting(struct writer *writer)
     int64_t port = json_i64_or(json_at(spec, "service", "port"), 0);
     const char *host;
 
-    slurm_conf_section(writer->out, "ACCOUNTING");
+    conf_section(writer->out, "ACCOUNTING");
     if (!accounting) {
         option(writer, "AccountingStorageType", "accounting_storage/none");
         return;
@@ -142,11 +138,6 @@ static void write_accounting(struct writer *writer)
 }
 
 /* ---- prolog and epilog ---- */
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* The files of all ConfigMaps in this list, sorted. */
 static size_t script_names(struct writer *writer, const char *list, const char **names)
@@ -171,7 +162,7 @@ static size_t script_names(struct writer *writer, const char *list, const char *
         while (count < MAX_SCRIPTS && json_next_member(&files, &key, &value))
             names[count++] = arena_strndup(writer->arena, key.at, key.len);
     }
-    qsort(names, count, sizeof(names[0]), compare_texts);
+    qsort(names, count, sizeof(names[0]), str_compare_texts);
     return count;
 }
 
@@ -186,7 +177,7 @@ static void write_scripts(struct writer *writer, const char *title, const char *
 
         for (size_t k = 0; k < count; k++) {
             if (!has_title)
-                slurm_conf_section(writer->out, title);
+                conf_section(writer->out, title);
             has_title = true;
             option(writer, keys[i], TEXT(writer, "%s%s", folder, names[k]));
         }
@@ -234,7 +225,7 @@ static void write_nodesets(struct writer *writer)
 
     if (count == 0)
         return;
-    slurm_conf_section(writer->out, "NODESET & PARTITION");
+    conf_section(writer->out, "NODESET & PARTITION");
     for (size_t i = 0; i < count; i++)
         write_nodeset(writer, nodesets[i]);
 }
@@ -276,13 +267,13 @@ static void write_extra(struct writer *writer)
     };
 
     if (extra.len > 0) {
-        slurm_conf_section(writer->out, "EXTRA CONFIG");
+        conf_section(writer->out, "EXTRA CONFIG");
         buf_add_str(writer->out, extra);
         buf_add_char(writer->out, '\n');
     }
     if (writer->result == 0)
-        writer->result = slurm_conf_merged(rows, sizeof(rows) / sizeof(rows[0]), extra,
-                                           writer->arena, writer->out, writer->err);
+        writer->result = conf_merged(rows, sizeof(rows) / sizeof(rows[0]), extra, writer->arena,
+                                     writer->out, writer->err);
 }
 
 /* slurmctld runs elsewhere: clients need to find it, and no more. */
@@ -291,7 +282,7 @@ static void write_external(struct writer *writer)
     const struct json *spec = operator_spec(writer->in->controller);
     const struct json *elsewhere = json_get(spec, "externalConfig");
 
-    slurm_conf_section(writer->out, "GENERAL");
+    conf_section(writer->out, "GENERAL");
     option(writer, "ClusterName", slurm_cluster_name(writer->arena, writer->in->controller));
     option(writer, "SlurmUser", "slurm");
     option(writer, "SlurmctldHost", json_str(json_get(elsewhere, "host")).at);

@@ -32,19 +32,4 @@ int slurm_conf_write(const struct slurm_conf_input *input, struct arena *arena, 
 /* How many nodes slurmctld takes: MaxNodeCount of the user's extraConf, or ours. */
 int64_t slurm_conf_max_nodes(const struct kube_object *controller);
 
-/* The last section: what the user's text says of options of which both sides have a part. `rows`
- * are the options with our values. */
-struct conf_merge_row {
-    const char *key;
-    const char *values; /* with commas between */
-    /* Our values stand nowhere else: they give a line unless the user names all of them. Else they
-     * give one if the user names the option. */
-    bool is_only_here;
-};
-int slurm_conf_merged(const struct conf_merge_row *rows, size_t count, struct str users,
-                      struct arena *arena, struct buf *out, struct err *err);
-
-/* "#", then "### TITLE ###". */
-void slurm_conf_section(struct buf *out, const char *title);
-
 #endif

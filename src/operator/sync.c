@@ -47,6 +47,17 @@ void sync_run(struct sync *sync, const struct sync_step *steps, size_t count)
     sync->plan->is_independent = false;
 }
 
+void sync_plan(const struct operator_world *world, const struct kube_object *object,
+               struct plan *plan, const struct sync_step *steps, size_t count,
+               void (*status)(struct sync *sync))
+{
+    auto_json_build struct json_build *build = json_build_new();
+    struct sync sync = { world, object, operator_spec(object), plan, build };
+
+    sync_run(&sync, steps, count);
+    status(&sync);
+}
+
 /* ---- conditions ---- */
 
 static int64_t status_number(const struct json *tree, const char *member)

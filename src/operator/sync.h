@@ -56,6 +56,11 @@ const struct kube_object *sync_own_child(const struct sync *sync, const struct k
 /* Runs the steps; an object without a spec has one failure instead. */
 void sync_run(struct sync *sync, const struct sync_step *steps, size_t count);
 
+/* All of a plan that is steps and a status. */
+void sync_plan(const struct operator_world *world, const struct kube_object *object,
+               struct plan *plan, const struct sync_step *steps, size_t count,
+               void (*status)(struct sync *sync));
+
 /* Patches the conditions Ready, Progressing and Degraded and these further members of the status
  * (or NULL), where they differ. A member that is null goes. */
 void sync_status(struct sync *sync, const struct sync_workload *workload,

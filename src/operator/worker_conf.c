@@ -1,160 +1,22 @@
-/* worker_conf.c - spec.extraConf read into items, and written as one argument. */
+/* worker_conf.c - slurmd's --conf of a worker: the user's extraConf, the NodeSet's name, its GPUs.
+ */
 #include "operator/worker_conf.h"
 
-#include "codec/slurmconf.h"
+#include "codec/slurmd_conf.h"
 #include "operator/gpus.h"
 #include "operator/worker_identity.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <strings.h>
-
-enum { MAX_ITEMS = 128, MAX_TEXT = 8192, MAX_SHOWN = 60 };
-
-static const char blanks[] = " \t\r\n";
-
-/* The texts are in the arena. */
-struct conf_items {
-    struct arena *arena;
-    const char *keys[MAX_ITEMS], *values[MAX_ITEMS];
-    const char *features[MAX_ITEMS];
-    size_t count, feature_count;
-    bool has_gres; /* an item of the user's says which, or that there is none */
-};
-
-/* ---- reading ---- */
-
-/* Kubernetes, the shell of the image, and slurmd each read the argument: what means something to
- * one of them does not get in. */
-static int check_characters(struct str text, struct err *err)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-
-        if (c <= ' ' || c > '~')
-            return err_set(err, ERR_INVALID, "holds a character that cannot be printed");
-        if (strchr("'\"`$\\#", c))
-            return err_set(err, ERR_INVALID, "holds the character %c", c);
-    }
-    return 0;
-}
-
-/* A value without blanks means the same to Slurm in double quotes. */
-static struct str unquoted(struct str value)
-{
-    return value.len >= 2 && value.at[0] == '"' && str_ends(value, STR("\""))
-               ? str_sub(value, 1, value.len - 1)
-               : value;
-}
-
-static bool next_item(struct str *rest, struct str *ret_item)
-{
-    size_t length = 0;
-
-    *rest = str_trim(*rest);
-    while (length < rest->len && !strchr(blanks, rest->at[length]))
-        length++;
-    *ret_item = str_sub(*rest, 0, length);
-    *rest = str_sub(*rest, length, rest->len);
-    return length > 0;
-}
-
-/* Words of a key begin with a capital: "foo-bar" is "Foo-Bar". */
-static const char *title_case(struct arena *arena, struct str key)
-{
-    char *title = arena_strndup(arena, key.at, key.len);
-
-    for (size_t i = 0; i < key.len; i++)
-        title[i] = (char)(i == 0 || title[i - 1] == '-' ? toupper((unsigned char)title[i])
-                                                        : tolower((unsigned char)title[i]));
-    return title;
-}
-
-/* false: there are too many. */
-static bool add_features(struct conf_items *items, struct str list)
-{
-    struct str feature;
-
-    while (str_next(&list, ',', &feature)) {
-        bool is_known = feature.len == 0;
-
-        for (size_t i = 0; i < items->feature_count && !is_known; i++)
-            is_known = str_is(feature, items->features[i]);
-        if (is_known)
-            continue;
-        if (items->feature_count == MAX_ITEMS)
-            return false;
-        items->features[items->feature_count++] =
-            arena_strndup(items->arena, feature.at, feature.len);
-    }
-    return true;
-}
-
-static bool add_item(struct conf_items *items, struct str key, struct str value)
-{
-    const char *title = title_case(items->arena, key);
-
-    if (strcmp(title, "Feature") == 0 || strcmp(title, "Features") == 0)
-        return add_features(items, value);
-    for (size_t i = 0; i < items->count; i++)
-        if (strcmp(items->keys[i], title) == 0) {
-            items->values[i] =
-                arena_printf(items->arena, "%s," STR_FMT, items->values[i], STR_ARG(value));
-            return true;
-        }
-    if (items->count == MAX_ITEMS)
-        return false;
-    items->keys[items->count] = title;
-    items->values[items->count++] = arena_strndup(items->arena, value.at, value.len);
-    return true;
-}
-
-static int read_item(struct str item, struct conf_items *items, struct err *err)
-{
-    struct str key = STR(""), value = STR("");
-    int result;
-
-    (void)str_cut(item, '=', &key, &value);
-    value = unquoted(value);
-    if ((result = check_characters(key, err)) < 0 || (result = check_characters(value, err)) < 0)
-        return result;
-    if (key.len == 0)
-        return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not Key=Value; blanks separate pairs",
-                       STR_ARG(str_sub(item, 0, MAX_SHOWN)));
-    items->has_gres = items->has_gres || str_eq_nocase(key, STR("Gres"));
-    return value.len == 0 || add_item(items, key, value)
-               ? 0
-               : err_set(err, ERR_TOO_BIG, "has more than %d items", MAX_ITEMS);
-}
-
-/* One that cannot be read is left out, and the others are not. The first error counts. */
-static int read_items(struct str rest, struct conf_items *items, struct err *err)
-{
-    struct str item;
-    int result = 0;
-
-    if (rest.len > MAX_TEXT)
-        return err_set(err, ERR_TOO_BIG, "has more than %d bytes", MAX_TEXT);
-    while (next_item(&rest, &item)) {
-        int why = read_item(item, items, result == 0 ? err : NULL);
-
-        if (result == 0)
-            result = why;
-    }
-    return result;
-}
-
 /* The features begin with the name of the NodeSet: slurm.conf finds its nodes by it. */
 static void read_conf(struct arena *arena, const struct kube_object *nodeset,
-                      struct conf_items *ret_items)
+                      struct slurmd_conf *ret_items)
 {
     struct str extra = json_str(json_get(operator_spec(nodeset), "extraConf"));
 
-    *ret_items = (struct conf_items){ .arena = arena };
-    (void)add_features(ret_items, nodeset_slurm_name(nodeset));
-    (void)read_items(extra, ret_items, NULL);
+    *ret_items = (struct slurmd_conf){ .arena = arena };
+    (void)slurmd_conf_add_features(ret_items, nodeset_slurm_name(nodeset));
+    (void)slurmd_conf_read(extra, ret_items, NULL);
     if (!ret_items->has_gres && nodeset_gpus(nodeset, NULL) > 0)
-        (void)add_item(
+        (void)slurmd_conf_add(
             ret_items, STR("Gres"),
             str_of(arena_printf(arena, "gpu:%lld", (long long)nodeset_gpus(nodeset, NULL))));
 }
@@ -162,61 +24,34 @@ static void read_conf(struct arena *arena, const struct kube_object *nodeset,
 int worker_conf_check(struct str extra_conf, struct err *err)
 {
     auto_arena struct arena arena;
-    struct conf_items items = { .arena = &arena };
+    struct slurmd_conf items = { .arena = &arena };
     int result;
 
     arena_init(&arena, 8 << 20);
-    result = read_items(extra_conf, &items, err);
+    result = slurmd_conf_read(extra_conf, &items, err);
     return result < 0 ? err_wrap(err, "spec.extraConf") : 0;
-}
-
-/* ---- writing ---- */
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static const char *join(struct arena *arena, const char **texts, size_t count, char separator)
-{
-    const char *joined = "";
-
-    qsort(texts, count, sizeof(texts[0]), compare_texts);
-    for (size_t i = 0; i < count; i++)
-        joined = i == 0 ? texts[0] : arena_printf(arena, "%s%c%s", joined, separator, texts[i]);
-    return joined;
 }
 
 const char *worker_conf(struct arena *arena, const struct kube_object *nodeset)
 {
-    const char *texts[MAX_ITEMS + 1];
-    struct conf_items items;
+    struct slurmd_conf items;
 
     read_conf(arena, nodeset, &items);
-    for (size_t i = 0; i < items.count; i++)
-        texts[i] = arena_printf(arena, "%s=%s", items.keys[i], items.values[i]);
-    texts[items.count] =
-        arena_printf(arena, "Features=%s", join(arena, items.features, items.feature_count, ','));
-    return arena_printf(arena, "'%s'", join(arena, texts, items.count + 1, ' '));
-}
-
-static const char *value_of(struct arena *arena, const struct kube_object *nodeset, const char *key)
-{
-    struct conf_items items;
-
-    read_conf(arena, nodeset, &items);
-    for (size_t i = 0; i < items.count; i++)
-        if (strcmp(items.keys[i], key) == 0)
-            return items.values[i];
-    return "";
+    return slurmd_conf_write(&items);
 }
 
 bool worker_conf_has_topology(struct arena *arena, const struct kube_object *nodeset)
 {
-    return value_of(arena, nodeset, "Topology")[0] != '\0';
+    struct slurmd_conf items;
+
+    read_conf(arena, nodeset, &items);
+    return slurmd_conf_get(&items, "Topology")[0] != '\0';
 }
 
 const char *worker_gres(struct arena *arena, const struct kube_object *nodeset)
 {
-    return value_of(arena, nodeset, "Gres");
+    struct slurmd_conf items;
+
+    read_conf(arena, nodeset, &items);
+    return slurmd_conf_get(&items, "Gres");
 }

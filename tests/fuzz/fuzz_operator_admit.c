@@ -16,10 +16,10 @@ static void must(bool holds)
         abort();
 }
 
-static enum admit_known find(void *context, struct str uid, const struct kube_resource *resource,
-                             struct str ns, struct str name, const struct json **ret_object)
+static enum review_known find(void *context, struct str uid, const struct kube_resource *resource,
+                              struct str ns, struct str name, const struct json **ret_object)
 {
-    const enum admit_known *known = context;
+    const enum review_known *known = context;
 
     *ret_object = NULL;
     return *known;
@@ -41,12 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     auto_buf struct buf out = { .max = WEBHOOK_MAX_ANSWER };
     auto_json_doc struct json_doc *doc = NULL;
-    enum admit_known known;
+    enum review_known known;
     struct webhook_answer answer;
 
     if (size == 0)
         return 0;
-    known = (enum admit_known)(data[0] >> 4 & 3);
+    known = (enum review_known)(data[0] >> 4 & 3);
     answer = operator_admit_review(
         kinds[data[0] % 6], (struct str){ (const char *)data + 1, size - 1 }, find, &known, &out);
     must(!out.overflowed);

@@ -3,6 +3,7 @@
  * Holds: the merged section has only lines of its rows, each once, and Slurm reads them back; the
  * argument of slurmd is one pair of quotes around printable text that means nothing to a shell. */
 #include "codec/slurmconf.h"
+#include "codec/slurmconf_merge.h"
 #include "operator/slurm_conf.h"
 #include "operator/worker_conf.h"
 
@@ -33,7 +34,7 @@ static void check_merge(struct str users)
     struct err err = { 0 };
 
     arena_init(&arena, MEMORY);
-    if (slurm_conf_merged(rows, 2, users, &arena, &out, &err) < 0) {
+    if (conf_merged(rows, 2, users, &arena, &out, &err) < 0) {
         must(err.text[0] != '\0');
         return;
     }

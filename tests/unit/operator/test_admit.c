@@ -56,8 +56,8 @@ static bool is_in(const struct json *names, struct str name)
     return false;
 }
 
-static enum admit_known find(void *context, struct str uid, const struct kube_resource *resource,
-                             struct str ns, struct str name, const struct json **ret_object)
+static enum review_known find(void *context, struct str uid, const struct kube_resource *resource,
+                              struct str ns, struct str name, const struct json **ret_object)
 {
     const struct json *root = context, *object;
     struct json_iter given = json_iter(json_get(root, "given"));
@@ -65,16 +65,16 @@ static enum admit_known find(void *context, struct str uid, const struct kube_re
     assert_true(str_is(uid, "u-1"));
     assert_true(str_is(ns, "site"));
     if (is_in(json_get(root, "unread"), name))
-        return ADMIT_NOT_READ_YET;
+        return REVIEW_NOT_READ_YET;
     if (is_in(json_get(root, "unreadable"), name))
-        return ADMIT_CANNOT_BE_READ;
+        return REVIEW_CANNOT_BE_READ;
     while (json_next_item(&given, &object))
         if (str_is(json_str(json_get(object, "kind")), resource->kind) &&
             str_eq(json_str(json_at(object, "metadata", "name")), name)) {
             *ret_object = object;
-            return ADMIT_EXISTS;
+            return REVIEW_EXISTS;
         }
-    return ADMIT_ABSENT;
+    return REVIEW_ABSENT;
 }
 
 static void write_review(const struct json *root, const char *plural, struct buf *out)

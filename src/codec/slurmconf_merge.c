@@ -1,13 +1,19 @@
-/* slurm_conf_merge.c - options of slurm.conf that the user and the operator both have values for.
+/* slurmconf_merge.c - options of slurm.conf that the user and the operator both have values for.
  *
  * Slurm takes the last line of an option, so a line of the user's would lose our values (the JWT
  * key among them). The last section therefore repeats such options with the values of both. */
+#include "codec/slurmconf_merge.h"
+
 #include "codec/slurmconf.h"
-#include "operator/slurm_conf.h"
 
 #include <stdlib.h>
 
 enum { MAX_VALUES = 256 };
+
+void conf_section(struct buf *out, const char *title)
+{
+    buf_printf(out, "#\n### %s ###\n", title);
+}
 
 /* ---- the user's text ---- */
 
@@ -112,8 +118,8 @@ static const char *joined(struct str *items, size_t count, struct arena *arena)
     return text;
 }
 
-int slurm_conf_merged(const struct conf_merge_row *rows, size_t count, struct str users,
-                      struct arena *arena, struct buf *out, struct err *err)
+int conf_merged(const struct conf_merge_row *rows, size_t count, struct str users,
+                struct arena *arena, struct buf *out, struct err *err)
 {
     struct conf conf;
     bool has_title = false;
@@ -133,7 +139,7 @@ int slurm_conf_merged(const struct conf_merge_row *rows, size_t count, struct st
             item_count = add_items(items, item_count, value);
         }
         if (!has_title)
-            slurm_conf_section(out, "MERGED CONFIG");
+            conf_section(out, "MERGED CONFIG");
         has_title = true;
         result = conf_option(&conf, rows[i].key, str_of(joined(items, item_count, arena)), err);
     }

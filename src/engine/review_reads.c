@@ -1,7 +1,7 @@
-/* admit_reads.c - one GET for each object that a review names.
+/* review_reads.c - one GET for each object that a review names.
  *
  * Holds: only the answer "not found" makes an object absent; what cannot be asked is not known. */
-#include "operator/admit_reads.h"
+#include "engine/review_reads.h"
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -14,13 +14,13 @@ enum {
 };
 
 struct read {
-    enum admit_known known;
+    enum review_known known;
     struct kube_call *call; /* NULL when it is over */
     struct json_doc *object;
     int64_t begun_us;
 };
 
-struct admit_reads {
+struct review_reads {
     struct kube_client *client;
     struct map all; /* struct read by "uid plural namespace/name" */
     struct loop_timer forget;
@@ -36,16 +36,17 @@ static void read_free(void *value)
     mem_free(read);
 }
 
-struct admit_reads *admit_reads_new(struct kube_client *client)
+struct review_reads *review_reads_new(struct kube_client *client)
 {
-    struct admit_reads *reads = mem_alloc(sizeof(*reads));
+    struct review_reads *reads = mem_alloc(sizeof(*reads));
 
     reads->client = client;
-    map_init(&reads->all, &(struct map_options){ .max = ADMIT_READS_MAX, .free_value = read_free });
+    map_init(&reads->all,
+             &(struct map_options){ .max = REVIEW_READS_MAX, .free_value = read_free });
     return reads;
 }
 
-void admit_reads_free(struct admit_reads *reads)
+void review_reads_free(struct review_reads *reads)
 {
     if (!reads)
         return;
@@ -56,7 +57,7 @@ void admit_reads_free(struct admit_reads *reads)
 
 static void forget_old(void *context)
 {
-    struct admit_reads *reads = context;
+    struct review_reads *reads = context;
     struct loop *loop = kube_client_loop(reads->client);
     bool has_more = false;
 
@@ -79,26 +80,26 @@ static void on_read(void *context, const struct kube_answer *answer)
     read->call = NULL;
     switch (answer->outcome) {
     case KUBE_DONE:
-        read->known = ADMIT_EXISTS;
+        read->known = REVIEW_EXISTS;
         read->object = json_clone(answer->object);
         break;
     case KUBE_GONE:
-        read->known = ADMIT_ABSENT;
+        read->known = REVIEW_ABSENT;
         break;
     default:
-        read->known = ADMIT_CANNOT_BE_READ;
+        read->known = REVIEW_CANNOT_BE_READ;
         break;
     }
 }
 
-static struct read *begin(struct admit_reads *reads, struct str key,
+static struct read *begin(struct review_reads *reads, struct str key,
                           const struct kube_resource *resource, struct str ns, struct str name)
 {
     struct loop *loop = kube_client_loop(reads->client);
     struct read *read = mem_alloc(sizeof(*read));
     char *ns_text = mem_strndup(ns.at, ns.len), *name_text = mem_strndup(name.at, name.len);
 
-    read->known = ADMIT_NOT_READ_YET;
+    read->known = REVIEW_NOT_READ_YET;
     read->begun_us = loop_now_us(loop);
     if (map_put(&reads->all, key, read, NULL) < 0) {
         mem_free(read);
@@ -119,23 +120,23 @@ static struct read *begin(struct admit_reads *reads, struct str key,
     return read;
 }
 
-enum admit_known admit_reads_find(void *context, struct str uid,
-                                  const struct kube_resource *resource, struct str ns,
-                                  struct str name, const struct json **ret_object)
+enum review_known review_reads_find(void *context, struct str uid,
+                                    const struct kube_resource *resource, struct str ns,
+                                    struct str name, const struct json **ret_object)
 {
-    struct admit_reads *reads = context;
+    struct review_reads *reads = context;
     auto_buf struct buf key = { .max = MAX_KEY };
     const struct read *read;
 
     buf_printf(&key, STR_FMT " %s " STR_FMT "/" STR_FMT, STR_ARG(uid), resource->plural,
                STR_ARG(ns), STR_ARG(name));
     if (key.overflowed)
-        return ADMIT_CANNOT_BE_READ;
+        return REVIEW_CANNOT_BE_READ;
     read = map_get(&reads->all, buf_str(&key));
     if (!read)
         read = begin(reads, buf_str(&key), resource, ns, name);
     if (!read)
-        return ADMIT_CANNOT_BE_READ;
+        return REVIEW_CANNOT_BE_READ;
     *ret_object = json_root(read->object);
     return read->known;
 }

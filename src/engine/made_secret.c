@@ -1,27 +1,17 @@
-/* host_keys.c - makes host keys in another process, then creates the Secret that holds them. */
-#include "operator/host_keys.h"
+/* made_secret.c - has another process make the data, then creates the Secret that holds them. */
+#include "engine/made_secret.h"
 
 #include "base/mem.h"
-#include "codec/base64.h"
-#include "codec/sshkey.h"
 #include "io/subprocess.h"
-
-#include <stdio.h>
 
 enum { MAX_JSON = 256 << 10, MAKE_US = 120000000 };
 
-const char *const host_key_files[HOST_KEY_FILES] = {
-    "ssh_host_rsa_key",         "ssh_host_rsa_key.pub", "ssh_host_ed25519_key",
-    "ssh_host_ed25519_key.pub", "ssh_host_ecdsa_key",   "ssh_host_ecdsa_key.pub",
-};
-
-struct host_keys {
-    struct kube_client *client;
-    const char *program;
+struct made_secrets {
+    struct made_secret_options options;
 };
 
 struct making { /* one action on its way: first a process, then a call */
-    struct host_keys *keys;
+    struct made_secrets *secrets;
     const struct action *action;
     struct subprocess *process;
     struct kube_call *call;
@@ -30,41 +20,6 @@ struct making { /* one action on its way: first a process, then a call */
     void (*finish)(void *context, const struct kube_answer *answer);
     void *context;
 };
-
-/* ---- the keys ---- */
-
-static void put_file(struct json_build *build, struct json_mut *data, const char *name,
-                     struct str text)
-{
-    auto_buf struct buf value;
-
-    buf_init(&value, MAX_JSON);
-    base64_encode(text, 0, &value);
-    json_put_text(build, data, name, buf_text(&value));
-}
-
-int host_keys_make(struct buf *ret_json, struct err *err)
-{
-    auto_json_build struct json_build *build = json_build_new();
-    struct json_mut *data = json_new_object(build);
-    int result = 0;
-
-    for (int type = SSHKEY_RSA; type <= SSHKEY_ECDSA && result == 0; type++) {
-        struct buf private, public;
-
-        buf_init(&private, SSHKEY_MAX_TEXT);
-        buf_init(&public, SSHKEY_MAX_TEXT);
-        result = sshkey_make((enum sshkey_type)type, &private, &public, err);
-        put_file(build, data, host_key_files[2 * type], buf_str(&private));
-        put_file(build, data, host_key_files[2 * type + 1], buf_str(&public));
-        mem_free_secret(private.data, private.len);
-        buf_done(&public);
-    }
-    json_mut_write(data, ret_json);
-    return result;
-}
-
-/* ---- the action ---- */
 
 static void on_created(void *context, const struct kube_answer *answer)
 {
@@ -96,7 +51,7 @@ static void create(struct making *making, const struct json *data)
     json_put(build, secret, "data", json_copy(build, data));
     buf_init(&body, MAX_JSON);
     json_mut_write(secret, &body);
-    making->call = kube_send(making->keys->client,
+    making->call = kube_send(making->secrets->options.client,
                              &(struct kube_request){ .verb = KUBE_CREATE,
                                                      .resource = &kube_secrets,
                                                      .ns = action->request.ns,
@@ -122,14 +77,15 @@ static void on_made(void *context, int result, struct str output, const struct e
 
 static void on_soon(void *context)
 {
+    struct making *making = context;
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *doc = NULL;
     struct json_mut *data = json_new_object(build);
 
-    for (size_t i = 0; i < HOST_KEY_FILES; i++)
-        json_put_text(build, data, host_key_files[i], "cGxhY2Vob2xkZXI=");
+    for (const char *const *name = making->secrets->options.placeholders; *name; name++)
+        json_put_text(build, data, *name, "cGxhY2Vob2xkZXI=");
     doc = json_freeze(data);
-    create(context, json_root(doc));
+    create(making, json_root(doc));
 }
 
 static void on_not_started(void *context)
@@ -143,14 +99,16 @@ static void on_not_started(void *context)
 static void *start(void *service, const struct action *action,
                    void (*finish)(void *context, const struct kube_answer *answer), void *context)
 {
-    struct host_keys *keys = service;
-    struct loop *loop = kube_client_loop(keys->client);
-    const char *const argv[] = { keys->program, "host-keys", NULL };
+    struct made_secrets *secrets = service;
+    const struct made_secret_options *options = &secrets->options;
+    struct loop *loop = kube_client_loop(options->client);
+    const char *const argv[] = { options->program, options->argument, NULL };
     struct making *making = mem_alloc(sizeof(*making));
 
-    *making =
-        (struct making){ .keys = keys, .action = action, .finish = finish, .context = context };
-    if (!keys->program)
+    *making = (struct making){
+        .secrets = secrets, .action = action, .finish = finish, .context = context
+    };
+    if (!options->program)
         loop_timer_start(loop, &making->soon, 0, on_soon, making);
     else if (!(making->process =
                    subprocess_start(loop, argv, MAKE_US, on_made, making, &making->err)))
@@ -171,33 +129,33 @@ static void cancel(void *service, void *handle)
     mem_free(making);
 }
 
-const struct action_type action_host_keys = {
-    .name = "host-keys",
+const struct action_type action_made_secret = {
+    .name = "made-secret",
     .max_in_flight = 1,
     .start = start,
     .cancel = cancel,
 };
 
-struct host_keys *host_keys_new(struct kube_client *client, const char *program)
+struct made_secrets *made_secrets_new(const struct made_secret_options *options)
 {
-    struct host_keys *keys = mem_alloc(sizeof(*keys));
+    struct made_secrets *secrets = mem_alloc(sizeof(*secrets));
 
-    *keys = (struct host_keys){ client, program };
-    return keys;
+    secrets->options = *options;
+    return secrets;
 }
 
-void host_keys_free(struct host_keys *keys)
+void made_secrets_free(struct made_secrets *secrets)
 {
-    mem_free(keys);
+    mem_free(secrets);
 }
 
-void plan_host_keys(struct plan *plan, const char *ns, const char *name,
-                    const struct json_mut *secret)
+void plan_made_secret(struct plan *plan, const char *what, const char *ns, const char *name,
+                      const struct json_mut *secret)
 {
     auto_buf struct buf body;
     struct action *action =
-        plan_add(plan, &action_host_keys,
-                 arena_printf(plan->arena, "create secret %s/%s with host keys", ns, name), NULL);
+        plan_add(plan, &action_made_secret,
+                 arena_printf(plan->arena, "create secret %s/%s with %s", ns, name, what), NULL);
 
     buf_init(&body, MAX_JSON);
     json_mut_write(secret, &body);

@@ -1,4 +1,4 @@
-/* test_admit_reads.c - objects that a review needs: read once for each review, and what an answer
+/* test_review_reads.c - objects that a review needs: read once for each review, and what an answer
  * of the API server means. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "engine/review_reads.h"
 #include "fake_transport.h"
 #include "kube/kinds.h"
-#include "operator/admit_reads.h"
 
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ struct rig {
     struct loop *loop;
     struct fake_transport *fake;
     struct kube_client *client;
-    struct admit_reads *reads;
+    struct review_reads *reads;
 };
 
 static int begin(void **state)
@@ -33,7 +33,7 @@ static int begin(void **state)
     rig.loop = loop_new_virtual(&rig.clock);
     rig.fake = fake_transport_new(rig.loop);
     rig.client = kube_client_new(rig.loop, fake_http(rig.fake));
-    rig.reads = admit_reads_new(rig.client);
+    rig.reads = review_reads_new(rig.client);
     *state = &rig;
     return 0;
 }
@@ -42,17 +42,18 @@ static int end(void **state)
 {
     struct rig *rig = *state;
 
-    admit_reads_free(rig->reads);
+    review_reads_free(rig->reads);
     kube_client_free(rig->client);
     fake_transport_free(rig->fake);
     loop_free(rig->loop);
     return 0;
 }
 
-static enum admit_known look(const struct rig *rig, const char *uid, const struct json **ret_object)
+static enum review_known look(const struct rig *rig, const char *uid,
+                              const struct json **ret_object)
 {
-    return admit_reads_find(rig->reads, str_of(uid), &kube_configmaps, STR("site"), STR("files"),
-                            ret_object);
+    return review_reads_find(rig->reads, str_of(uid), &kube_configmaps, STR("site"), STR("files"),
+                             ret_object);
 }
 
 static void an_object_is_read_once_for_each_review(void **state)
@@ -62,10 +63,10 @@ static void an_object_is_read_once_for_each_review(void **state)
 
     fake_answer(rig->fake, "GET", FILES,
                 (struct fake_answer){ .status = 200, .body = "{\"data\":{\"a\":\"b\"}}" });
-    assert_int_equal(look(rig, "one", &object), ADMIT_NOT_READ_YET);
-    assert_int_equal(look(rig, "one", &object), ADMIT_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_NOT_READ_YET);
     fake_run_for(rig->fake, SECOND_US);
-    assert_int_equal(look(rig, "one", &object), ADMIT_EXISTS);
+    assert_int_equal(look(rig, "one", &object), REVIEW_EXISTS);
     assert_true(str_is(json_str(json_at(object, "data", "a")), "b"));
     assert_int_equal(fake_sent_count(rig->fake), 1);
 }
@@ -77,13 +78,13 @@ static void a_later_review_reads_again(void **state)
 
     fake_status(rig->fake, "GET", FILES, 404, "NotFound", "configmaps \"files\" not found");
     fake_answer(rig->fake, "GET", FILES, (struct fake_answer){ .status = 200, .body = "{}" });
-    assert_int_equal(look(rig, "one", &object), ADMIT_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_NOT_READ_YET);
     fake_run_for(rig->fake, SECOND_US);
-    assert_int_equal(look(rig, "one", &object), ADMIT_ABSENT);
-    assert_int_equal(look(rig, "two", &object), ADMIT_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_ABSENT);
+    assert_int_equal(look(rig, "two", &object), REVIEW_NOT_READ_YET);
     fake_run_for(rig->fake, SECOND_US);
-    assert_int_equal(look(rig, "two", &object), ADMIT_EXISTS);
-    assert_int_equal(look(rig, "one", &object), ADMIT_ABSENT);
+    assert_int_equal(look(rig, "two", &object), REVIEW_EXISTS);
+    assert_int_equal(look(rig, "one", &object), REVIEW_ABSENT);
 }
 
 static void only_not_found_means_absent(void **state)
@@ -97,10 +98,10 @@ static void only_not_found_means_absent(void **state)
     fake_answer(rig->fake, "GET", FILES, (struct fake_answer){ .status = 0 });
     fake_answer(rig->fake, "GET", FILES, (struct fake_answer){ .status = 404, .body = "proxy" });
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(look(rig, uids[i], &object), ADMIT_NOT_READ_YET);
+        assert_int_equal(look(rig, uids[i], &object), REVIEW_NOT_READ_YET);
     fake_run_for(rig->fake, 3 * SECOND_US);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(look(rig, uids[i], &object), ADMIT_CANNOT_BE_READ);
+        assert_int_equal(look(rig, uids[i], &object), REVIEW_CANNOT_BE_READ);
 }
 
 static void what_was_read_is_forgotten(void **state)
@@ -112,7 +113,7 @@ static void what_was_read_is_forgotten(void **state)
                 (struct fake_answer){ .status = 200, .body = "{}", .times = 2 });
     (void)look(rig, "one", &object);
     fake_run_for(rig->fake, 40 * SECOND_US);
-    assert_int_equal(look(rig, "one", &object), ADMIT_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_NOT_READ_YET);
     fake_run_for(rig->fake, SECOND_US);
     assert_int_equal(fake_sent_count(rig->fake), 2);
 }
@@ -125,11 +126,11 @@ static void too_many_reads_at_once_are_not_known(void **state)
 
     fake_answer(rig->fake, "GET", FILES,
                 (struct fake_answer){ .status = 200, .body = "{}", .times = FAKE_ALWAYS });
-    for (int i = 0; i < ADMIT_READS_MAX; i++) {
+    for (int i = 0; i < REVIEW_READS_MAX; i++) {
         (void)snprintf(uid, sizeof(uid), "%d", i);
-        assert_int_equal(look(rig, uid, &object), ADMIT_NOT_READ_YET);
+        assert_int_equal(look(rig, uid, &object), REVIEW_NOT_READ_YET);
     }
-    assert_int_equal(look(rig, "more", &object), ADMIT_CANNOT_BE_READ);
+    assert_int_equal(look(rig, "more", &object), REVIEW_CANNOT_BE_READ);
 }
 
 static void reads_in_flight_end_with_their_owner(void **state)
@@ -138,7 +139,7 @@ static void reads_in_flight_end_with_their_owner(void **state)
     const struct json *object = NULL;
 
     fake_answer(rig->fake, "GET", FILES, (struct fake_answer){ .status = 0 });
-    assert_int_equal(look(rig, "one", &object), ADMIT_NOT_READ_YET);
+    assert_int_equal(look(rig, "one", &object), REVIEW_NOT_READ_YET);
     /* the rig is freed now */
 }
 
