@@ -13,11 +13,13 @@ import secrets
 import shlex
 import shutil
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
-from bridge import JOB_LABEL, NODE_LABEL, PARTITIONS, TAINT, WISH
+from bridge import JOB_LABEL, NODE_LABEL, PARTITIONS, STAYS, TAINT, WISH
 from definitions import DEFINITION, KINDS
 from pods import BUSYBOX, pod
 from slincdev.build import bin_dir
@@ -35,6 +37,7 @@ from waits import PASSING, wait_for
 HOME, OPERATOR_HOME, MANAGED = "together", "together-operator", "slurm-bridge"
 SLURM_NAME = "slinky.slurm.net/slurm-nodename"
 KWOK = "kwok-0"
+GRACE_S, PROLOG_PORT = 20, 8082
 REFUSED_S = 30  # how long calls may be refused after the key was replaced
 UNTIL_TOLD = "grep Cpus_allowed_list /proc/self/status > /tmp/cpus-$SLURM_JOB_ID; while [ ! -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.1; done"
 ON_KWOK = {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]}
@@ -179,9 +182,9 @@ def test_three_lines_of_helm_without_values_are_a_whole_system(system: Together)
 def hybrid(system: Together) -> Together:
     """The real node has a worker, which tolerates the bridge; so do the pods of the system, which live there as well. Pods are pinned: the real
     node by the chart's DaemonSet, the fake one as far as anybody can see."""
-    pins = ["--set", f"bridgeConfig.pinCpus=auto,dra.enabled=true,dra.nodeSelector.kubernetes\\.io/hostname={NODE}"]
+    pins = ["--set", f"bridgeConfig.maxGraceSeconds={GRACE_S},scheduler.prologPort={PROLOG_PORT},bridgeConfig.pinCpus=auto,dra.enabled=true,dra.nodeSelector.kubernetes\\.io/hostname={NODE}"]
     show_devices(system.api, CORES, KWOK, [fake_cores(64)])
-    with_volume = ["--set", "controller.persistence.enabled=true,loginsets.main.enabled=false,nodesets.cpu.slurmd.resources.limits.cpu=2"]
+    with_volume = ["--set", f"bridge.prologAddress=slurm-bridge-prolog.{HOME}:{PROLOG_PORT},controller.persistence.enabled=true,loginsets.main.enabled=false,nodesets.cpu.slurmd.resources.limits.cpu=2"]
     tolerant = ["--set", f"nodePolicy.namespaces={{kube-system,{OPERATOR_HOME}}}"]  # the operator will tolerate the taint
     system.helm("upgrade", "slurm-bridge", REPO / "charts/slurm-bridge", "-n", HOME, "--reuse-values", *tolerant)
     system.helm("upgrade", "slurm-operator", REPO / "charts/slurm-operator", "-n", OPERATOR_HOME, "-f", VALUES / "operator.yaml", "--wait")
@@ -219,6 +222,75 @@ def test_pods_and_native_jobs_share_a_node_and_no_core(hybrid: Together) -> None
     system.end_job("cpu-0", native)
     system.api.delete(system.pods_path("beside"), {"gracePeriodSeconds": 0})
     system.wait("both cores are free", 60, lambda: system.free_cores("cpu-0") == 2)
+
+
+@pytest.fixture
+def stubborn(hybrid: Together) -> Iterator[str]:
+    """A pod on the shared node that asks for an hour to stop, and does not; it can be seen on its way out."""
+    one = pod("stubborn", BUSYBOX, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    one["metadata"] |= {"annotations": {f"{WISH}exclusive": "false"}, "finalizers": [STAYS]}
+    one["spec"]["terminationGracePeriodSeconds"] = 3600
+    one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m", "memory": "16Mi"}}
+    hybrid.api.post(hybrid.pods_path(), one)
+    hybrid.wait("the pod runs", 90, lambda: hybrid.is_running("stubborn"))
+    assert hybrid.pod("stubborn")["spec"]["nodeName"] == NODE
+    yield "stubborn"
+    if hybrid.api.exists(hybrid.pods_path("stubborn")):
+        hybrid.api.delete(hybrid.pods_path("stubborn"), {"gracePeriodSeconds": 0})
+        left = [name for name in hybrid.pod("stubborn")["metadata"].get("finalizers", []) if name != STAYS]
+        hybrid.api.merge(hybrid.pods_path("stubborn"), {"metadata": {"finalizers": left}})
+    hybrid.wait("both cores are free", 60, lambda: hybrid.free_cores("cpu-0") == 2)
+
+
+def is_leaving(system: Together, name: str) -> dict | None:
+    found = system.pod(name)
+    return found if found["metadata"].get("deletionTimestamp") else None
+
+
+def stopped_at(system: Together, name: str) -> float | None:
+    """When its container ended."""
+    ended = system.pod(name)["status"]["containerStatuses"][0]["state"].get("terminated")
+    return datetime.fromisoformat(ended["finishedAt"]).timestamp() if ended else None
+
+
+def test_a_pod_that_slurm_ends_gets_no_more_time_to_stop_than_the_administrator_allows(hybrid: Together, stubborn: str) -> None:
+    hybrid.slurm(f"scancel {hybrid.job_of(stubborn)}")
+    leaving = hybrid.wait("it is told to stop", 30, lambda: is_leaving(hybrid, stubborn))
+    assert leaving["metadata"]["deletionGracePeriodSeconds"] == GRACE_S
+    address = hybrid.api.get(f"/api/v1/namespaces/{HOME}/services/slurm-bridge-prolog")["spec"]["clusterIP"]
+
+    def ask(words: str) -> str:
+        with urllib.request.urlopen(f"http://{address}:{PROLOG_PORT}/v1/nodes/cpu-0/ending?{words}", timeout=5 * PATIENCE) as answer:
+            return answer.read().decode()
+
+    def told() -> list[str]:
+        """A replica that has just read the end of the job says so at the next question."""
+        assert ask("job=99&waited=1000&last=1") == "1\n"
+        events = hybrid.api.get(f"/apis/events.k8s.io/v1/namespaces/{MANAGED}/events?fieldSelector=regarding.name%3D{stubborn}")["items"]
+        return [one["note"] for one in events if one["reason"] == "SlurmJobStartsBeside"]
+    assert "job 99 starts on cpu-0" in hybrid.wait("a job that starts beside it is told", 5, told)[0]
+    hybrid.wait("it has stopped", GRACE_S + 30, lambda: stopped_at(hybrid, stubborn))
+    hybrid.wait("nobody stays there", 10, lambda: ask("job=99&waited=60000") == "0\n")
+
+
+def test_a_native_job_starts_only_when_the_preempted_pod_has_left_its_cores(hybrid: Together, stubborn: str) -> None:
+    hybrid.slurm("scontrol create PartitionName=urgent Nodes=cpu-0 PriorityTier=10 MaxTime=UNLIMITED")
+    try:
+        script = f"date +%s > /tmp/began-$SLURM_JOB_ID; {UNTIL_TOLD}"
+        native = hybrid.slurm(shlex.join(["sbatch", "--parsable", "-D", "/tmp", "-o", "/dev/null", "-n2", "--mem=16", "-p", "urgent", "--wrap", script]))
+        hybrid.wait("Slurm takes the place of the pod", 60, lambda: is_leaving(hybrid, stubborn))
+        hybrid.wait("by Slurm's accounting the job runs", 10, lambda: hybrid.job_states()[native] in ("RUNNING", "CONFIGURING"))
+        assert not stopped_at(hybrid, stubborn), "while the pod does"
+        ended = hybrid.wait("the pod has stopped", GRACE_S + 30, lambda: stopped_at(hybrid, stubborn))
+        worker = hybrid.worker_pods()["cpu-0"]["metadata"]["name"]
+        began = hybrid.wait("the job begins", 30, lambda: hybrid.kubectl("-n", HOME, "exec", worker, "-c", "slurmd", "--", "cat", f"/tmp/began-{native}"))
+        assert int(began) >= ended, "on one clock"
+        hybrid.end_job("cpu-0", native)
+        hybrid.wait("it has ended well", 30, lambda: native not in hybrid.job_states())
+        assert "ExitCode=0:0" in hybrid.slurm(f"scontrol show job {native}")
+    finally:
+        hybrid.slurm("scancel -p urgent")
+        hybrid.wait("the partition goes", 30, lambda: hybrid.slurm("scontrol delete PartitionName=urgent") == "")
 
 
 # --- at the terminal ---
