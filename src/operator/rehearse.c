@@ -112,7 +112,7 @@ static void compare(struct differences *all, const char *path, const struct json
         add_difference(all, path, from, to);
 }
 
-void operator_rehearse_paths(const struct json *from, const struct json *to, struct buf *out)
+bool operator_rehearse_paths(const struct json *from, const struct json *to, struct buf *out)
 {
     auto_arena struct arena arena;
     struct differences all = { .arena = &arena, .out = out, .images = true };
@@ -124,6 +124,7 @@ void operator_rehearse_paths(const struct json *from, const struct json *to, str
     all.with_removed = all.count == 0; /* a stored object has defaults of the server's, too */
     if (all.with_removed)
         compare(&all, "", from, to);
+    return !all.with_removed;
 }
 
 /* ---- one action ---- */
@@ -153,24 +154,29 @@ static void read_patch(const struct rehearsal *rehearsal, const struct action *a
     auto_json_build struct json_build *build = json_build_new();
     auto_json_doc struct json_doc *next = NULL;
     auto_buf struct buf paths = { .max = MAX_TEXT };
-    bool rolls = json_exists(json_at(body, "spec", "template"));
+    bool rolls = json_exists(json_at(body, "spec", "template")), is_named;
 
     if (!object || kube_cache_kind(action->cache)->size > 0 || request->subresource ||
         request->resource == &kube_secrets)
         return; /* pods and Nodes get annotations; nothing is told of Secrets */
     next = json_freeze(patch_merge_apply(build, operator_tree(object), body));
     if (rolls)
-        operator_rehearse_paths(json_at(operator_tree(object), "spec", "template"),
-                                json_at(json_root(next), "spec", "template"), &paths);
+        is_named = operator_rehearse_paths(json_at(operator_tree(object), "spec", "template"),
+                                           json_at(json_root(next), "spec", "template"), &paths);
     else
-        operator_rehearse_paths(json_get(operator_tree(object), "spec"),
-                                json_get(json_root(next), "spec"), &paths);
+        is_named = operator_rehearse_paths(json_get(operator_tree(object), "spec"),
+                                           json_get(json_root(next), "spec"), &paths);
     if (!rolls)
-        operator_rehearse_paths(json_get(operator_tree(object), "data"),
-                                json_get(json_root(next), "data"), &paths);
-    if (paths.len > 0)
+        is_named |= operator_rehearse_paths(json_get(operator_tree(object), "data"),
+                                            json_get(json_root(next), "data"), &paths);
+    /* What is named no more is most often a default, which the server puts back at once. */
+    if (paths.len > 0 && is_named)
         tell(rehearsal, rolls ? REHEARSED_ROLLS : REHEARSED_CHANGES, "%s %s/%s: %s%s", kind,
              object->ns, object->name, rolls ? "its pods are replaced: " : "", buf_text(&paths));
+    else if (paths.len > 0 && rolls)
+        tell(rehearsal, REHEARSED_CHANGES,
+             "%s %s/%s: its pods are replaced only if one of these is no default: %s", kind,
+             object->ns, object->name, buf_text(&paths));
 }
 
 /* The newest of the NodeSet's revisions that are stored. */

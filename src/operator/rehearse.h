@@ -29,7 +29,8 @@ void operator_rehearse_review(const struct operator_world *world, const char *ki
                               void *context);
 
 /* Appends where two values differ, as paths with ", " between; at most some. Of images also both
- * values. What only the first has is told if there is no other difference. */
-void operator_rehearse_paths(const struct json *from, const struct json *to, struct buf *out);
+ * values. What only the first has is told if there is no other difference: false is returned then.
+ */
+bool operator_rehearse_paths(const struct json *from, const struct json *to, struct buf *out);
 
 #endif
