@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,9 +27,12 @@ KIND = dict(zip(KINDS, ("Controller", "RestApi", "Accounting", "LoginSet", "Node
 def older_chart(folder: Path) -> Path:
     """The definitions without what 1.2.1 of the Slinky operator does not have in them."""
     older = Path(shutil.copytree(CHART, folder / "older"))
-    file = older / "templates/controllers.yaml"
-    text = file.read_text()
-    file.write_text(text[:text.index("    - rule: >-")] + text[text.index("  properties:"):text.index("    ha:\n")] + text[text.index("    slurmctld:"):])
+    spec, template = older / "specs/controllers.json", older / "templates/controllers.yaml"
+    found = json.loads(spec.read_text())
+    del found["properties"]["ha"]
+    spec.write_text(json.dumps(found))
+    text = template.read_text()
+    template.write_text(text[:text.index("    - rule: >-")] + text[text.index("status: {}"):])
     return older
 
 
