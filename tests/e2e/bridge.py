@@ -520,11 +520,11 @@ class Strangers:
 
 
 def processes(cluster: Cluster, name: str) -> list[int]:
-    """Of the cluster's pods, as the machine sees them."""
+    """Of the cluster's pods, by the name that they were started with: slurmctld has another one after it took a new configuration."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (folder / "comm").read_text() == f"{name}\n" and f"slinc-{cluster.name}/" in (folder / "cgroup").read_text():
+            if (folder / "cmdline").read_text().split("\0")[0].rpartition("/")[2] == name and f"slinc-{cluster.name}/" in (folder / "cgroup").read_text():
                 found.append(int(folder.name))
     return found
 
