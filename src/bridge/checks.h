@@ -1,12 +1,9 @@
-/* checks.h - what is wrong with the site, found at the start, and what to do about it.
- *
- * Each check is a row of a table: a name, and a pure function from facts to a finding. A finding is
- * told once, and again when it changes; one that is bad comes with a line that mends it. */
+/* checks.h - the bridge's checks (engine/checks.h) and the facts that they read. */
 #ifndef SLINC_BRIDGE_CHECKS_H
 #define SLINC_BRIDGE_CHECKS_H
 
 #include "bridge/world/config.h"
-#include "io/http_server.h"
+#include "engine/checks.h"
 #include "slurm/agent.h"
 #include "slurm/sight.h"
 
@@ -27,37 +24,10 @@ struct check_facts {
     struct slurm_agent_status agent; /* of has_agent */
 };
 
-enum check_result { CHECK_UNKNOWN, CHECK_GOOD, CHECK_WARNS, CHECK_BAD };
-
-struct check_finding {
-    enum check_result result;
-    char what[256]; /* what was found */
-    char fix[320];  /* what to do about it; "" when good */
-};
-
-struct check {
-    const char *name;
-    void (*run)(const struct check_facts *facts, struct check_finding *ret_finding);
-};
-
 enum { CHECK_COUNT = 13 };
 extern const struct check checks_table[CHECK_COUNT];
 
-/* Runs the table again and again while the bridge runs; logs what changed. */
 struct bridge;
-struct loop;
-struct checks;
-
-struct checks *checks_new(struct loop *loop, struct bridge *bridge,
-                          const struct bridge_config *config);
-void checks_start(struct checks *checks);
-void checks_free(struct checks *checks); /* before the bridge */
-
-/* What was found last, as the part "checks" of /debug/state: for `slinc doctor`. */
-struct health;
-void checks_add_health(struct checks *checks, struct health *health);
-
-/* GET /debug/checks: the same alone, {"checks": [...]}; context is the checks. */
-void checks_serve(void *context, const struct http_view *view, struct http_responder *responder);
+struct checks *bridge_checks_new(struct loop *loop, struct bridge *bridge);
 
 #endif

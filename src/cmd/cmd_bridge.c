@@ -331,7 +331,7 @@ static enum run_exit run_bridge(const struct ends *ends, struct bridge *bridge,
                                              .may_release_context = bridge,
                                              .health = health,
                                              .metrics = bridge_metrics(bridge) });
-    struct checks *checks = checks_new(loop, bridge, &ends->config);
+    struct checks *checks = bridge_checks_new(loop, bridge);
     struct leaving leaving = { .loop = loop,
                                .bridge = bridge,
                                .run = run,
