@@ -135,6 +135,8 @@ def test_definitions_are_upgraded_while_the_operator_runs(site, operator, tmp_pa
 
     site.api.delete(site.path("tokens", "short"))  # nothing is due to be written now
     eventually("its Secret is gone", lambda: not site.api.exists(site.core("secrets", "short-jwt-slurm")))
+    for plural in ("restapis", "controllers"):
+        site.wait_until_ready(plural, "slurm")
     before, actions = identities(), operator.actions()
     site.upgrade(older_chart(tmp_path))
     eventually("the older definition is served", lambda: not site.serve_ha())

@@ -87,7 +87,9 @@ class Together(System):
         return allowed(self.kubectl("-n", MANAGED, "exec", name, "--", "grep", "Cpus_allowed_list", "/proc/self/status"))
 
     def cpus_of_job(self, job: str) -> set[int]:
-        return allowed(self.kubectl("-n", HOME, "exec", self.worker_pods()["cpu-0"]["metadata"]["name"], "-c", "slurmd", "--", "cat", f"/tmp/cpus-{job}"))
+        """Which it writes when it begins: for Slurm it runs before that, while its prolog does."""
+        worker = self.worker_pods()["cpu-0"]["metadata"]["name"]
+        return allowed(self.wait("the job begins", 60, lambda: self.kubectl("-n", HOME, "exec", worker, "-c", "slurmd", "--", "cat", f"/tmp/cpus-{job}")))
 
     def rest_status(self) -> int:
         """With which slurmrestd answers to the token that the bridge is given."""
@@ -467,7 +469,7 @@ class TestAtTheTerminal:
         finally:
             office.system.api.merge(path, {"spec": {"replicas": 2}})
         wait_for("the bridge leads again", 60, lambda: found()[201]["result"] == "ok", hint=lambda: office.said)
-        assert re.match(r"kubernetes 1 ok 6 skipped, slurm 14 skipped, ", office.user.run("doctor"))
+        assert re.match(r"kubernetes 1 ok 7 skipped, slurm 15 skipped, ", office.user.run("doctor"))
 
 
 def test_a_new_jwt_key_refuses_calls_for_half_a_minute_at_most_and_loses_nothing(hybrid: Together) -> None:
