@@ -16,6 +16,7 @@ OWN = "admission.separate=true"
 DRA = "dra.enabled=true"
 TOKEN = "sharedConfig.slurmToken.create=true"
 BUDGET = "{}.pdb.enabled=true"
+AGENT = ["agent.enabled=true", "agent.slurmctld=a"]
 PLACING = {"priorityClassName": "=high", "resources": ".limits.cpu=1", "nodeSelector": ".a=b", "affinity.nodeAffinity": ".x=y", "tolerations": "[0].key=a"}
 
 # Every value: how to change it, and what must be set before for it to matter. The first word may carry on the key.
@@ -39,6 +40,11 @@ MATTERS: dict[str, tuple[str, list[str]]] = {
     "trustAnnotations": ("=all", []), "nodePolicy.mode": ("=Warn", []), "nodePolicy.namespaces": ("[0]=other", []), "nodePolicy.users": ("[0]=other", []), "nodePolicy.kubeletKeys": ("[0]=other", []),
     "metricsSecure": ("=true", []), "metricsCertSecret": ("=mine", ["metricsSecure=true"]),
     "uninstall.hook": ("=false", []), "uninstall.seconds": ("=9", []),
+    "agent.enabled": ("=true", ["agent.slurmctld=a"]),
+} | {
+    f"agent.{key}": (change, AGENT)
+    for key, change in {"image.repository": "=other", "image.tag": "=v9", "image.pullPolicy": "=Never", "slurmctld": "=b", "workers": "=9", "messageTimeout": "=9",
+                        "resources.requests.cpu": "=1", "resources.requests.memory": "=1Gi", "resources.limits.memory": "=1Gi"}.items()
 } | {
     f"{part}.{key}": (change, before)
     for part, before in (("scheduler", []), ("admission", [OWN]))
